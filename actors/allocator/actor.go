@@ -1,0 +1,146 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Config is what an allocator is made of.
+type Config struct {
+	Disk         vfs.Disk
+	Dir          string // of the commit log
+	PrepareDir   string // on the same file system; emptied at start
+	SegmentBytes int64
+	WindowBytes  int64         // pages populated ahead of the tail; 0: none
+	RetryPause   time.Duration // between attempts after a failure
+	Log          zerolog.Logger
+}
+
+const (
+	defaultRetryPause = time.Second
+	slowAllocation    = 100 * time.Millisecond
+)
+
+// Actor is the segment allocator.
+type Actor struct {
+	cfg     Config
+	self    actors.Peer
+	retries map[int64]*time.Timer // by segment start; one for each segment that could not be made
+}
+
+// New returns the actor.
+func New(cfg Config) *Actor {
+	if cfg.RetryPause <= 0 {
+		cfg.RetryPause = defaultRetryPause
+	}
+	return &Actor{cfg: cfg, retries: map[int64]*time.Timer{}}
+}
+
+// Receive implements actor.Actor.
+func (a *Actor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+	case actors.SegmentWanted:
+		a.segment(m)
+	case actors.WindowWanted:
+		a.window(m)
+	case *actor.Stopping:
+		for _, t := range a.retries {
+			t.Stop()
+		}
+	}
+}
+
+func (a *Actor) segment(m actors.SegmentWanted) {
+	delete(a.retries, m.Start)
+	began := time.Now()
+	s, err := a.make(m.Start)
+	if err != nil {
+		a.cfg.Log.Error().Err(err).Int64("start", m.Start).Dur("retry_in", a.cfg.RetryPause).Msg("making a segment failed")
+		m.ReplyTo.Send(actors.SegmentFailed{Start: m.Start, Err: err})
+		a.retries[m.Start] = a.self.After(a.cfg.RetryPause, m)
+		return
+	}
+	if took := time.Since(began); took > slowAllocation {
+		a.cfg.Log.Warn().Str("file", s.Path()).Dur("took", took).Msg("making a segment was slow")
+	}
+	m.ReplyTo.Send(actors.SegmentReady{Segment: s})
+}
+
+// make creates a segment beside the log, and moves it in once it is whole.
+func (a *Actor) make(start int64) (*segments.Segment, error) {
+	name := segments.Name(start)
+	draft, final := path.Join(a.cfg.PrepareDir, name), path.Join(a.cfg.Dir, name)
+	if _, err := a.cfg.Disk.Stat(final); err == nil {
+		return nil, fmt.Errorf("make segment %s: %w", final, fs.ErrExist)
+	}
+	if err := a.prepareDirs(draft); err != nil {
+		return nil, err
+	}
+	s, err := segments.Create(a.cfg.Disk, draft, start, a.cfg.SegmentBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.moveIn(s, draft, final); err != nil {
+		s.Retire(nil)
+		return nil, errors.Join(fmt.Errorf("make segment %s: %w", final, err), a.removeDraft(draft))
+	}
+	return s, nil
+}
+
+func (a *Actor) prepareDirs(draft string) error {
+	for _, dir := range []string{a.cfg.PrepareDir, a.cfg.Dir} {
+		if err := a.cfg.Disk.MkdirAll(dir); err != nil {
+			return fmt.Errorf("make segment: %w", err)
+		}
+	}
+	return a.removeDraft(draft) // what a crash left
+}
+
+func (a *Actor) removeDraft(draft string) error {
+	if err := a.cfg.Disk.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove unfinished segment: %w", err)
+	}
+	return nil
+}
+
+func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
+	if n := min(a.cfg.WindowBytes, s.Size()); n > 0 {
+		if err := s.Populate(0, n); err != nil {
+			return err
+		}
+	}
+	if err := s.DataSync(); err != nil { // the length must be durable before the name is
+		return err
+	}
+	if err := a.cfg.Disk.Rename(draft, final); err != nil {
+		return err
+	}
+	s.Renamed(final)
+	return a.cfg.Disk.SyncDir(a.cfg.Dir)
+}
+
+// window populates the next window of a segment. A failure only costs the writer page faults, so it is no error.
+func (a *Actor) window(m actors.WindowWanted) {
+	end := m.Segment.Size()
+	if m.Segment.Hold() {
+		n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
+		end = m.From + n
+		if err := m.Segment.Populate(m.From, n); err != nil {
+			a.cfg.Log.Warn().Err(err).Str("file", m.Segment.Path()).Int64("from", m.From).Msg("populating pages failed")
+		}
+		m.Segment.Release()
+	}
+	m.ReplyTo.Send(actors.WindowReady{Segment: m.Segment, End: end})
+}

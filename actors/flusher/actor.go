@@ -1,0 +1,263 @@
+package flusher
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Config is what a flusher is made of.
+type Config struct {
+	Disk           vfs.Disk
+	Log            *commitlog.Log
+	CheckpointPath string
+	Checkpoint     checkpoint.Values // as loaded
+	Flushed        messages.PhysicalOffset
+
+	Interval         time.Duration // flushIntervalCommitLog; 0: no timer
+	LeastPages       int           // flushCommitLogLeastPages
+	ThoroughInterval time.Duration // flushCommitLogThoroughInterval: then regardless of pages
+	SyncTimeout      time.Duration // syncFlushTimeout, for puts without a deadline
+
+	OnFailed func(messages.Failed) // told once; must not block
+	Logger   zerolog.Logger
+}
+
+const (
+	pageBytes          = 4096
+	slowSync           = 500 * time.Millisecond
+	defaultSyncTimeout = 5 * time.Second
+)
+
+// ErrSync: making the log durable failed; nothing is acknowledged any more.
+var ErrSync = errors.New("syncing the commit log failed")
+
+// Actor is the group-commit flusher.
+type Actor struct {
+	cfg  Config
+	self actors.Peer
+
+	flushed  messages.PhysicalOffset
+	values   checkpoint.Values
+	saved    checkpoint.Values
+	thorough time.Time // of the last flush regardless of pages
+
+	running bool                // a sync is running
+	waiting []messages.Linked   // come in since it began, in log order
+	serving []messages.Linked   // what the running sync will answer
+	asked   []messages.FlushNow // likewise
+	queued  []messages.FlushNow
+
+	deadline   *time.Timer // nil: not set
+	deadlineAt time.Time
+	tick       *time.Timer
+	failed     error
+
+	// FlushedTo is the durable end of the log; any goroutine may read it.
+	FlushedTo *atomic.Int64
+}
+
+// New returns the actor; spawn it with a mailbox whose inline budget is 0.
+func New(cfg Config) *Actor {
+	if cfg.SyncTimeout <= 0 {
+		cfg.SyncTimeout = defaultSyncTimeout
+	}
+	a := &Actor{
+		cfg: cfg, flushed: cfg.Flushed, values: cfg.Checkpoint, saved: cfg.Checkpoint, thorough: time.Now(),
+		FlushedTo: new(atomic.Int64),
+	}
+	a.FlushedTo.Store(int64(cfg.Flushed))
+	return a
+}
+
+type (
+	// synced ends a sync.
+	synced struct {
+		upTo    messages.PhysicalOffset
+		storeMs int64
+		took    time.Duration
+		err     error
+	}
+	// deadlineTick: the oldest waiting put has reached its deadline.
+	deadlineTick struct{}
+)
+
+// Receive implements actor.Actor.
+func (a *Actor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *mailbox.Batch:
+		a.waiters(m)
+	case messages.FlushTick:
+		a.flushTick()
+	case synced:
+		a.synced(m)
+	case deadlineTick:
+		a.expire()
+	case messages.FlushNow:
+		a.flushNow(m)
+	case messages.QueuesFlushed:
+		a.values.LogicsMs = max(a.values.LogicsMs, m.StoreTimestampMs)
+	case messages.IndexFlushed:
+		a.values.IndexMs = max(a.values.IndexMs, m.StoreTimestampMs)
+	case messages.Failed:
+		a.fail(m.Cause)
+	case *actor.Started:
+		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+		a.armTick()
+	case *actor.Stopping:
+		a.stopping()
+	}
+}
+
+func (a *Actor) armTick() {
+	if a.cfg.Interval > 0 && a.failed == nil {
+		a.tick = a.self.After(a.cfg.Interval, messages.FlushTick{})
+	}
+}
+
+// waiters takes puts that wait for their bytes to be durable.
+func (a *Actor) waiters(b *mailbox.Batch) {
+	for {
+		m, _ := b.Next().(messages.Linked)
+		if m == nil {
+			break
+		}
+		b.Handled()
+		lead, _ := parts(m)
+		if a.failed != nil {
+			lead.Fail(messages.UnknownError, a.failed)
+			continue
+		}
+		if lead.Deadline.IsZero() {
+			lead.Deadline = time.Now().Add(a.cfg.SyncTimeout)
+		}
+		a.waiting = append(a.waiting, m)
+		a.armDeadline(lead.Deadline)
+	}
+	a.startSync()
+}
+
+// startSync begins a sync for everybody who waits, unless one is running.
+func (a *Actor) startSync() {
+	if a.running || a.failed != nil || len(a.waiting)+len(a.queued) == 0 {
+		return
+	}
+	a.serving, a.waiting = a.waiting, a.serving[:0]
+	a.asked, a.queued = a.queued, a.asked[:0]
+	a.sync()
+}
+
+func (a *Actor) sync() {
+	a.running = true
+	storeMs := a.cfg.Log.StoreTimestampMs() // before End: never newer than what is flushed
+	from, to, self, log := a.flushed, a.cfg.Log.End(), a.self, a.cfg.Log
+	go func() {
+		began := time.Now()
+		err := syncRange(log, from, to)
+		self.Send(synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err})
+	}()
+}
+
+// syncRange makes the segments that hold [from, to) durable, oldest first.
+func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
+	view := log.View()
+	for i := range view.Len() {
+		s := view.At(i)
+		if s.Start()+s.Size() <= int64(from) || s.Start() >= int64(to) || !s.Hold() {
+			continue
+		}
+		err := s.DataSync()
+		s.Release()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrSync, s.Path(), err)
+		}
+	}
+	return nil
+}
+
+func (a *Actor) synced(m synced) {
+	a.running = false
+	if m.err != nil {
+		a.fail(m.err)
+		return
+	}
+	if m.took > slowSync {
+		a.cfg.Logger.Warn().Dur("took", m.took).Int64("up_to", int64(m.upTo)).Msg("syncing the commit log was slow")
+	}
+	a.flushed = max(a.flushed, m.upTo)
+	a.FlushedTo.Store(int64(a.flushed))
+	a.values.PhysicMs = max(a.values.PhysicMs, m.storeMs)
+	for i, w := range a.serving {
+		a.serving[i] = nil
+		if lead, end := parts(w); end <= a.flushed {
+			lead.Fulfil()
+		} else {
+			a.waiting = append(a.waiting, w) // cannot happen: appended before it was handed over
+		}
+	}
+	a.serving = a.serving[:0]
+	a.answerAsked()
+	a.startSync()
+}
+
+func (a *Actor) answerAsked() {
+	for _, q := range a.asked {
+		q.Answer.Complete(a.flushed, a.saveCheckpoint())
+	}
+	a.asked = a.asked[:0]
+}
+
+// flushTick is the asynchronous flush: when enough pages are dirty, or after the thorough interval.
+func (a *Actor) flushTick() {
+	a.armTick()
+	if a.running || a.failed != nil {
+		return
+	}
+	behind := int64(a.cfg.Log.End()-a.flushed) / pageBytes
+	if now := time.Now(); now.Sub(a.thorough) >= a.cfg.ThoroughInterval {
+		a.thorough = now
+		if err := a.saveCheckpoint(); err != nil {
+			a.cfg.Logger.Error().Err(err).Msg("writing the checkpoint failed; it is tried again")
+		}
+		if a.cfg.Log.End() > a.flushed {
+			a.sync()
+		}
+		return
+	}
+	if behind >= int64(max(a.cfg.LeastPages, 1)) {
+		a.sync()
+	}
+}
+
+func (a *Actor) flushNow(m messages.FlushNow) {
+	if a.failed != nil {
+		m.Refuse(a.failed)
+		return
+	}
+	a.queued = append(a.queued, m)
+	a.startSync()
+}
+
+// saveCheckpoint writes the checkpoint when it has changed. It never runs ahead of a sync: its values are those of what
+// has been made durable.
+func (a *Actor) saveCheckpoint() error {
+	if a.values == a.saved {
+		return nil
+	}
+	if err := checkpoint.Save(a.cfg.Disk, a.cfg.CheckpointPath, a.values); err != nil {
+		return fmt.Errorf("write the checkpoint: %w", err)
+	}
+	a.saved = a.values
+	return nil
+}

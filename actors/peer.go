@@ -1,0 +1,60 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Peer is another actor, as it is handed in when an actor is made. The zero Peer swallows what is sent to it: a part that
+// is switched off.
+type Peer struct {
+	root *actor.RootContext
+	pid  *actor.PID
+}
+
+// NewPeer returns the peer with a PID in an actor system.
+func NewPeer(root *actor.RootContext, pid *actor.PID) Peer { return Peer{root: root, pid: pid} }
+
+// PID returns the peer's address, nil for the zero Peer.
+func (p Peer) PID() *actor.PID { return p.pid }
+
+// Send sends a message; it never blocks. Safe for any goroutine.
+func (p Peer) Send(message any) {
+	if p.root != nil {
+		p.root.Send(p.pid, message)
+	}
+}
+
+// After sends a message once d has passed and returns the timer, so that its owner can stop it.
+func (p Peer) After(d time.Duration, message any) *time.Timer {
+	return time.AfterFunc(d, func() { p.Send(message) })
+}
+
+// Bell announces to one actor that there is work; at most one announcement is pending. The zero Bell rings for nobody.
+type Bell struct {
+	pending atomic.Bool
+	ring    func()
+}
+
+// NewBell returns a bell that sends the message to the peer.
+func NewBell(peer Peer, message any) *Bell { return &Bell{ring: func() { peer.Send(message) }} }
+
+// Ring announces work, unless an announcement is pending already. Publish the work first. It does not allocate when one
+// is pending.
+func (b *Bell) Ring() {
+	if b == nil || b.ring == nil || b.pending.Load() {
+		return
+	}
+	if !b.pending.Swap(true) {
+		b.ring()
+	}
+}
+
+// Heard takes the announcement; the actor calls it before it looks for work, so that later work rings again.
+func (b *Bell) Heard() {
+	if b != nil {
+		b.pending.Store(false)
+	}
+}

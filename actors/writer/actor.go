@@ -1,0 +1,333 @@
+package writer
+
+import (
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Config is what a writer is made of. Peers may be zero: that part is switched off.
+type Config struct {
+	Log     *commitlog.Log
+	Offsets map[messages.QueueKey]messages.QueueOffset // next queue offset of each queue, from recovery
+
+	// SyncFlush hands puts that wait to Flusher instead of answering them (SYNC_FLUSH).
+	SyncFlush bool
+	Flusher   *mailbox.Combining
+
+	Allocator actors.Peer
+	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
+
+	// OnFailed is told once when the writer fails; it must not block.
+	OnFailed func(messages.Failed)
+	// Rebuild reads the queue-offset table from the files again; it runs on a goroutine of its own after a panic.
+	Rebuild func() (map[messages.QueueKey]messages.QueueOffset, error)
+
+	NowMs  func() int64 // wall clock in ms
+	Logger zerolog.Logger
+	// WindowBytes is how far ahead of the tail pages are populated. 0: not at all.
+	WindowBytes int64
+	// SegmentWait is how long a put without a deadline waits for a segment.
+	SegmentWait time.Duration
+}
+
+// Limits of the writer's waiting.
+const (
+	defaultSegmentWait = 5 * time.Second // spec/store.md §4.5
+	panicWindow        = time.Minute     // a second panic within it fails the writer
+)
+
+// ErrNoSegment: the next commit-log segment could not be had in time.
+var ErrNoSegment = errors.New("no commit-log segment")
+
+// Actor is the commit-log writer.
+type Actor struct {
+	cfg  Config
+	self actors.Peer
+	tail *appender
+
+	ready  []*segments.Segment // the next segments, in order; at most two
+	asked  int64               // segments that begin below it have been asked for
+	window window
+
+	current      any  // being appended; what a panic is blamed on
+	panicOnFault bool // the goroutine's own setting, between enter and leave
+
+	done       []*messages.PutMessage // appended in this batch, not yet answered
+	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
+	parkTimer  *time.Timer
+	segmentErr error // why the last attempt to make a segment failed
+
+	failed     error
+	rebuilding bool
+	lastPanic  time.Time
+}
+
+// New returns the actor; spawn it with a mailbox of package mailbox.
+func New(cfg Config) *Actor {
+	if cfg.SegmentWait <= 0 {
+		cfg.SegmentWait = defaultSegmentWait
+	}
+	if cfg.NowMs == nil {
+		cfg.NowMs = func() int64 { return time.Now().UnixMilli() }
+	}
+	return &Actor{cfg: cfg, tail: newAppender(cfg.Log, cfg.Offsets)}
+}
+
+type (
+	// parkExpired is the writer's own timer: the oldest parked put has reached its deadline.
+	parkExpired struct{}
+	// rebuilt ends a rebuild.
+	rebuilt struct {
+		offsets map[messages.QueueKey]messages.QueueOffset
+		err     error
+	}
+)
+
+// Receive implements actor.Actor.
+func (w *Actor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *mailbox.Batch:
+		w.ReceiveBatch(m)
+	case *actor.Started:
+		w.started(actors.NewPeer(ctx.ActorSystem().Root, ctx.Self()))
+	case actors.SegmentReady:
+		w.segmentReady(m)
+	case actors.SegmentFailed:
+		w.segmentErr = m.Err
+		w.expireParked()
+	case actors.WindowReady:
+		w.window.ready(m)
+	case parkExpired:
+		w.expireParked()
+	case rebuilt:
+		w.rebuilt(m)
+	case messages.Failed:
+		w.fail(m.Cause)
+	case *actor.Stopping:
+		w.stopping()
+	}
+}
+
+func (w *Actor) started(self actors.Peer) {
+	w.self = self
+	w.window.size = w.cfg.WindowBytes
+	w.wantSegments()
+	w.wantWindow()
+}
+
+// ReceiveBatch implements mailbox.BatchReceiver: it appends what was waiting, publishes once, and answers. A panic in it
+// ends in Panicked; the mailbox then calls it again for the rest.
+func (w *Actor) ReceiveBatch(b *mailbox.Batch) {
+	w.enter()
+	for m := b.Next(); m != nil; m = b.Next() {
+		b.Handled() // from here on the writer answers it
+		w.current = m
+		if b.Inline() && w.putInline(m) {
+			continue
+		}
+		w.take(m)
+	}
+	w.current = nil
+	w.settle(b.Inline())
+	w.leave()
+}
+
+// putInline is the shortest way of the most common case: one put, run on its caller's goroutine, that fits. It says
+// whether it was that.
+func (w *Actor) putInline(m any) bool {
+	p, ok := m.(*messages.PutMessage)
+	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 || w.tail.append(p) != nil {
+		return false
+	}
+	w.tail.publish()
+	if w.cfg.SyncFlush && p.WaitStored {
+		w.handOn(p)
+	} else {
+		p.FulfilInline()
+	}
+	w.follow()
+	return true
+}
+
+// follow tells those who work behind the writer that the log has grown.
+func (w *Actor) follow() {
+	for _, bell := range w.cfg.Appended {
+		bell.Ring()
+	}
+	if w.window.size > 0 {
+		w.wantWindow()
+	}
+}
+
+// enter begins work on the map: a fault in it panics instead of ending the process, until leave.
+func (w *Actor) enter() {
+	w.panicOnFault = debug.SetPanicOnFault(true)
+	w.tail.tick(w.cfg.NowMs())
+}
+
+func (w *Actor) leave() { debug.SetPanicOnFault(w.panicOnFault) }
+
+// take appends one message, or parks or refuses it.
+func (w *Actor) take(m any) {
+	if w.failed != nil {
+		refuse(m, w.failed)
+		return
+	}
+	if len(w.parked) > 0 || w.rebuilding || !w.append(m) {
+		w.park(m)
+	}
+}
+
+// append stores a message; false when it has to wait for a segment.
+func (w *Actor) append(m any) bool {
+	switch m := m.(type) {
+	case *messages.PutMessage:
+		if !w.appendOne(m) {
+			return false
+		}
+		w.done = append(w.done, m)
+	case *messages.PutGroup:
+		for ; m.Next < len(m.Puts); m.Next++ {
+			if !w.appendOne(m.Puts[m.Next]) {
+				return false
+			}
+			m.Lead.Result = m.Puts[m.Next].Result
+		}
+		w.done = append(w.done, m.Lead)
+	default:
+		refuse(m, messages.ErrFailed)
+	}
+	return true
+}
+
+// appendOne stores one put or says in its result why not; false when it has to wait for a segment.
+func (w *Actor) appendOne(p *messages.PutMessage) bool {
+	err := w.tail.append(p)
+	if err == errNoRoom {
+		if err = w.tail.fits(p); err == nil {
+			if !w.roll() {
+				return false
+			}
+			err = w.tail.append(p)
+		}
+	}
+	if err != nil {
+		p.Result.Status, p.Err = messages.MessageIllegal, err
+	}
+	return true
+}
+
+// settle publishes what was appended, answers it or hands it to the flusher, and wakes the followers.
+func (w *Actor) settle(inline bool) {
+	if len(w.done) == 0 {
+		return
+	}
+	w.tail.publish()
+	for i, p := range w.done {
+		if p == nil {
+			continue // answered before a panic
+		}
+		w.done[i] = nil
+		switch {
+		case w.cfg.SyncFlush && p.WaitStored && p.Result.Bytes > 0:
+			w.handOn(p)
+		case inline:
+			p.FulfilInline()
+		default:
+			p.Fulfil()
+		}
+	}
+	w.done = w.done[:0]
+	w.follow()
+}
+
+// handOn passes the writer's promise to the flusher, which meets it when the bytes are durable.
+func (w *Actor) handOn(p *messages.PutMessage) {
+	if err := w.cfg.Flusher.Post(p.MailboxLink()); err != nil {
+		// Stored, but there is no room to wait for the flush.
+		p.Fail(messages.FlushDiskTimeout, err)
+	}
+}
+
+// fail ends acknowledging for good; reads go on elsewhere.
+func (w *Actor) fail(cause error) {
+	if w.failed != nil {
+		return
+	}
+	w.failed = errors.Join(messages.ErrFailed, cause)
+	w.cfg.Logger.Error().Err(cause).Str("role", string(actors.RoleWriter)).Msg("the commit-log writer has failed: no more puts")
+	w.refuseParked()
+	if w.cfg.OnFailed != nil {
+		w.cfg.OnFailed(messages.Failed{Role: string(actors.RoleWriter), Cause: cause})
+	}
+}
+
+func (w *Actor) stopping() {
+	if w.parkTimer != nil {
+		w.parkTimer.Stop()
+	}
+	if w.failed == nil {
+		w.failed = messages.ErrClosed
+	}
+	w.refuseParked()
+	for _, s := range w.ready {
+		s.Retire(nil)
+	}
+	w.ready = nil
+}
+
+// Panicked is the OnPanic of the writer's mailbox: it is told of a panic while a message was being appended. What was
+// appended before it is answered; a memory fault in the map is an I/O error, anything else a bug.
+func (w *Actor) Panicked(reason any, stack []byte) {
+	w.leave()
+	m := w.current
+	w.current = nil
+	w.settle(false)
+	if isFault(reason) {
+		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))
+		refuse(m, w.failed)
+		return
+	}
+	w.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("appending a put panicked")
+	failPut(m, messages.UnknownError, messages.ErrPanicked)
+	if now := time.Now(); w.lastPanic.IsZero() || now.Sub(w.lastPanic) > panicWindow {
+		w.lastPanic = now
+		w.startRebuild()
+		return
+	}
+	w.fail(messages.ErrPanicked)
+}
+
+func isFault(reason any) bool {
+	_, ok := reason.(interface{ Addr() uintptr })
+	return ok
+}
+
+func refuse(m any, cause error) {
+	if r, ok := m.(messages.Refusable); ok {
+		r.Refuse(cause)
+	}
+}
+
+func failPut(m any, status messages.PutStatus, cause error) {
+	switch m := m.(type) {
+	case *messages.PutMessage:
+		m.Fail(status, cause)
+	case *messages.PutGroup:
+		for _, p := range m.Puts[m.Next:] {
+			p.Result.Status, p.Err = status, cause
+		}
+		m.Lead.Fulfil()
+	}
+}

@@ -1,0 +1,145 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/record"
+)
+
+// errNoRoom: the record does not fit into the rest of the segment, or there is no segment.
+var errNoRoom = errors.New("no room in the segment")
+
+// ErrRecordTooLarge: the records of a put do not fit into an empty segment (weakness W1 of the original, which answers
+// PUT_OK there).
+var ErrRecordTooLarge = errors.New("larger than a commit-log segment")
+
+// ErrNoRecords: the put carries nothing to store.
+var ErrNoRecords = errors.New("no records in the put")
+
+// appender owns the tail of the log and the queue-offset table. It is plain state: the actor runs it, and a benchmark
+// runs it behind a mutex.
+type appender struct {
+	log     *commitlog.Log
+	offsets map[messages.QueueKey]*messages.QueueOffset // next queue offset of each queue
+
+	seg     *segments.Segment // nil: none yet, or full
+	data    []byte            // of seg
+	pos     int64             // behind the last record in seg
+	storeMs int64             // store timestamp of the last record; never goes back
+}
+
+func newAppender(log *commitlog.Log, offsets map[messages.QueueKey]messages.QueueOffset) *appender {
+	a := &appender{log: log, storeMs: log.StoreTimestampMs()}
+	a.setOffsets(offsets)
+	if last := log.View().Last(); last != nil {
+		a.seg, a.data, a.pos = last, last.Data(), last.Wrote()
+	}
+	return a
+}
+
+func (a *appender) setOffsets(offsets map[messages.QueueKey]messages.QueueOffset) {
+	a.offsets = make(map[messages.QueueKey]*messages.QueueOffset, len(offsets))
+	for key, next := range offsets {
+		a.offsets[key] = &next
+	}
+}
+
+// tick takes the time for the records that follow. It never goes back, even when the clock does.
+func (a *appender) tick(nowMs int64) { a.storeMs = max(a.storeMs, nowMs) }
+
+// append puts the records of one message behind the tail and fills in its result; they are readable after publish. The
+// message is unchanged, and nothing is used up, when it returns an error.
+func (a *appender) append(p *messages.PutMessage) error {
+	n := int64(len(p.Records))
+	if a.seg == nil || a.pos+n+record.BlankBytes > int64(len(a.data)) {
+		return errNoRoom
+	}
+	next := a.offsets[p.Queue]
+	if next == nil {
+		next = new(messages.QueueOffset)
+		a.offsets[p.Queue] = next
+	}
+	takes := messages.TakesQueueOffset(p.SysFlag)
+	at := *next
+	if !takes {
+		at = 0 // spec/store.md §2.11: prepared and rollback records carry queue offset 0
+	}
+	first := messages.PhysicalOffset(a.seg.Start() + a.pos)
+	if err := a.place(p, at, first); err != nil {
+		return err
+	}
+	copy(a.data[a.pos:], p.Records)
+	a.pos += n
+	if takes {
+		*next = at + messages.QueueOffset(p.Count)
+	}
+	p.Result = messages.PutResult{
+		PhysicalOffset: first, QueueOffset: at, Bytes: int32(n), Count: p.Count, StoreTimestampMs: a.storeMs,
+	}
+	return nil
+}
+
+// place fills in the three fields of each record that need the order.
+func (a *appender) place(p *messages.PutMessage, at messages.QueueOffset, first messages.PhysicalOffset) error {
+	if p.Count == 1 {
+		record.SetPlace(p.Records, at, first, a.storeMs)
+		return nil
+	}
+	rest := p.Records
+	for i := range p.Count {
+		size := int(record.TotalSize(rest))
+		if size < record.MinBytes || size > len(rest) {
+			return fmt.Errorf("record %d of a batch of %d: size %d, %d bytes left", i, p.Count, size, len(rest))
+		}
+		record.SetPlace(rest[:size], at+messages.QueueOffset(i), first, a.storeMs)
+		rest = rest[size:]
+		first += messages.PhysicalOffset(size)
+	}
+	if len(rest) != 0 || p.Count < 1 {
+		return fmt.Errorf("batch of %d records: %d bytes left over", p.Count, len(rest))
+	}
+	return nil
+}
+
+// publish makes everything up to the tail readable.
+func (a *appender) publish() {
+	if a.seg != nil {
+		a.log.Publish(a.seg, a.pos, a.storeMs)
+	}
+}
+
+// fits tells whether a put can ever be stored.
+func (a *appender) fits(p *messages.PutMessage) error {
+	switch n := int64(len(p.Records)); {
+	case n < record.MinBytes:
+		return fmt.Errorf("%d bytes: %w", n, ErrNoRecords)
+	case n+record.BlankBytes > a.log.SegmentBytes():
+		return fmt.Errorf("%d bytes, segment of %d: %w", n, a.log.SegmentBytes(), ErrRecordTooLarge)
+	}
+	return nil
+}
+
+// roll closes the current segment with a blank record (spec/store.md §2.4) and goes on in the next one.
+func (a *appender) roll(next *segments.Segment) {
+	if a.seg != nil {
+		if rest := int64(len(a.data)) - a.pos; rest >= record.BlankBytes {
+			record.AppendBlank(a.data[a.pos:a.pos], int32(rest))
+		}
+		a.log.Publish(a.seg, int64(len(a.data)), a.storeMs)
+	}
+	a.log.Add(next)
+	a.seg, a.data, a.pos = next, next.Data(), 0
+}
+
+// nextStart is the physical offset at which the segment behind the current one begins.
+func (a *appender) nextStart() int64 {
+	if a.seg != nil {
+		return a.seg.Start() + a.seg.Size()
+	}
+	end := int64(a.log.End())
+	return end - end%a.log.SegmentBytes()
+}

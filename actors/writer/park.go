@@ -1,0 +1,134 @@
+package writer
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+)
+
+// park keeps a message until there is a segment for it. The order of the puts is kept: while anything is parked,
+// everything is. Admission bounds how much that can be.
+func (w *Actor) park(m any) {
+	lead := leadOf(m)
+	if lead.Deadline.IsZero() {
+		lead.Deadline = time.Now().Add(w.cfg.SegmentWait)
+	}
+	w.parked = append(w.parked, m)
+	if len(w.parked) == 1 {
+		w.armPark(time.Until(lead.Deadline))
+	}
+}
+
+func (w *Actor) armPark(d time.Duration) {
+	if w.parkTimer != nil {
+		w.parkTimer.Stop()
+	}
+	w.parkTimer = w.self.After(max(d, 0), parkExpired{})
+}
+
+// unpark appends what was waiting, oldest first.
+func (w *Actor) unpark() {
+	waiting := w.parked
+	w.parked = nil
+	for i, m := range waiting {
+		w.parked = waiting[i+1:] // what is left should this one panic
+		w.current = m
+		if !w.append(m) {
+			w.parked = waiting[i:]
+			break
+		}
+	}
+	w.current = nil
+	w.settle(false)
+	if len(w.parked) == 0 && w.parkTimer != nil {
+		w.parkTimer.Stop()
+		w.parkTimer = nil
+	}
+}
+
+// expireParked answers the parked puts whose deadline has passed.
+func (w *Actor) expireParked() {
+	now := time.Now()
+	keep := w.parked[:0]
+	var oldest time.Time
+	for _, m := range w.parked {
+		d := leadOf(m).Deadline
+		if !d.After(now) {
+			failPut(m, messages.CreateMapedFileFailed, errors.Join(ErrNoSegment, w.segmentErr))
+			continue
+		}
+		if oldest.IsZero() || d.Before(oldest) {
+			oldest = d
+		}
+		keep = append(keep, m)
+	}
+	clear(w.parked[len(keep):])
+	w.parked = keep
+	if len(keep) > 0 {
+		w.armPark(oldest.Sub(now))
+	}
+}
+
+func (w *Actor) refuseParked() {
+	for _, m := range w.parked {
+		refuse(m, w.failed)
+	}
+	w.parked = nil
+}
+
+func leadOf(m any) *messages.PutMessage {
+	switch m := m.(type) {
+	case *messages.PutMessage:
+		return m
+	case *messages.PutGroup:
+		return m.Lead
+	}
+	panic("BUG: parked a message that is no put")
+}
+
+// roll goes on in the next segment, if it is there.
+func (w *Actor) roll() bool {
+	if len(w.ready) == 0 || w.ready[0].Start() != w.tail.nextStart() {
+		w.wantSegments()
+		return false
+	}
+	next := w.ready[0]
+	w.ready = append(w.ready[:0], w.ready[1:]...)
+	w.tail.roll(next)
+	w.window.enter(next)
+	w.wantSegments()
+	return true
+}
+
+func (w *Actor) segmentReady(m actors.SegmentReady) {
+	if w.failed != nil {
+		m.Segment.Retire(nil)
+		return
+	}
+	w.segmentErr = nil
+	w.ready = append(w.ready, m.Segment)
+	// After failures they may come in any order.
+	slices.SortFunc(w.ready, func(a, b *segments.Segment) int { return cmp.Compare(a.Start(), b.Start()) })
+	if w.rebuilding || len(w.parked) == 0 {
+		return
+	}
+	w.guarded(w.unpark)
+}
+
+// wantSegments asks for the next segment, and for the one behind it once the log has begun: an empty store needs just one.
+func (w *Actor) wantSegments() {
+	next, size := w.tail.nextStart(), w.cfg.Log.SegmentBytes()
+	last := next
+	if w.tail.seg != nil {
+		last += size
+	}
+	for start := max(next, w.asked); start <= last; start += size {
+		w.asked = start + size
+		w.cfg.Allocator.Send(actors.SegmentWanted{Start: start, ReplyTo: w.self})
+	}
+}

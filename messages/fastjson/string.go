@@ -1,0 +1,128 @@
+package fastjson
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const upperHex = "0123456789ABCDEF"
+
+// AppendString writes s as a JSON string with its quotes, escaped as the original does: short forms for \b \t \n \f \r,
+// \u00XX for other control characters, nothing else but quote and backslash. Bytes that are not UTF-8 become U+FFFD.
+// It allocates only to grow dst.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r != utf8.RuneError || size != 1 {
+				i += size
+				continue
+			}
+		}
+		dst = appendEscape(append(dst, s[from:i]...), c)
+		i++
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch {
+	case c >= utf8.RuneSelf:
+		return append(dst, "\uFFFD"...)
+	case c == '"' || c == '\\':
+		return append(dst, '\\', c)
+	case c == '\b':
+		return append(dst, `\b`...)
+	case c == '\t':
+		return append(dst, `\t`...)
+	case c == '\n':
+		return append(dst, `\n`...)
+	case c == '\f':
+		return append(dst, `\f`...)
+	case c == '\r':
+		return append(dst, `\r`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', upperHex[c>>4], upperHex[c&0xF])
+}
+
+var errEscape = errors.New("bad escape sequence")
+
+// Unquote resolves the escapes of a JSON string given without its quotes, those of the dialect included. Lone
+// surrogates and bytes that are not UTF-8 become U+FFFD. Text without escapes is returned as it is, without a copy.
+func Unquote(content string) (string, error) {
+	next := strings.IndexByte(content, '\\')
+	if next < 0 {
+		return strings.ToValidUTF8(content, "\uFFFD"), nil
+	}
+	var text strings.Builder
+	text.Grow(len(content))
+	for ; next >= 0; next = strings.IndexByte(content, '\\') {
+		text.WriteString(content[:next])
+		r, size, err := unescape(content[next:])
+		if err != nil {
+			return "", err
+		}
+		text.WriteRune(r)
+		content = content[next+size:]
+	}
+	text.WriteString(content)
+	return strings.ToValidUTF8(text.String(), "\uFFFD"), nil
+}
+
+// unescape decodes the sequence that s begins with.
+func unescape(s string) (r rune, size int, err error) {
+	if len(s) < 2 {
+		return 0, 0, errEscape
+	}
+	switch c := s[1]; {
+	case c == '"' || c == '\\' || c == '/' || c == '\'':
+		return rune(c), 2, nil
+	case c == 'u':
+		return unescapeUnicode(s)
+	case c == 'x':
+		r, err = hexRune(s, 2, 2)
+		return r, 4, err
+	case c >= '0' && c <= '7':
+		return rune(c - '0'), 2, nil
+	}
+	if i := strings.IndexByte("bfFnrtv", s[1]); i >= 0 {
+		return rune("\b\f\f\n\r\t\v"[i]), 2, nil
+	}
+	return 0, 0, errEscape
+}
+
+func unescapeUnicode(s string) (r rune, size int, err error) {
+	r, err = hexRune(s, 2, 4)
+	if err != nil || !utf16.IsSurrogate(r) {
+		return r, 6, err
+	}
+	if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+		low, err := hexRune(s, 8, 4)
+		if pair := utf16.DecodeRune(r, low); err == nil && pair != utf8.RuneError {
+			return pair, 12, nil
+		}
+	}
+	return utf8.RuneError, 6, nil
+}
+
+func hexRune(s string, from, n int) (rune, error) {
+	if len(s) < from+n {
+		return 0, errEscape
+	}
+	code, err := strconv.ParseUint(s[from:from+n], 16, 16)
+	if err != nil {
+		return 0, errEscape
+	}
+	return rune(code), nil
+}

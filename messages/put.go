@@ -1,0 +1,147 @@
+package messages
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// PutResult tells what became of a put (AppendMessageResult and PutMessageStatus of spec/store.md §3.3).
+type PutResult struct {
+	Status           PutStatus
+	PhysicalOffset   PhysicalOffset // of the (first) record
+	QueueOffset      QueueOffset    // of the (first) record
+	Bytes            int32          // of all records
+	Count            int32          // records: 1, or the size of the batch
+	StoreTimestampMs int64
+}
+
+// End is the physical offset behind the last record.
+func (r *PutResult) End() PhysicalOffset { return r.PhysicalOffset + PhysicalOffset(r.Bytes) }
+
+// PutMessage asks the writer to append Records, which the caller has encoded with queue offset, physical offset and store
+// timestamp left zero. It is pooled by the caller: whoever sends it must not touch it until it is complete, and whoever
+// completes it must not touch it afterwards.
+//
+// It is complete when every promise is met: the writer opens it with one promise (appended) and may hand it to the
+// flusher (durable) and the replicator (replicated), each of which holds one more. Whoever meets the last one wakes the
+// caller.
+type PutMessage struct {
+	link Link
+
+	Records    []byte // one encoded record, or several of one batch back to back
+	Count      int32  // records in Records, at least 1
+	Queue      QueueKey
+	SysFlag    int32     // transaction bits decide whether the queue advances
+	WaitStored bool      // WAIT: wait for flush and replicas as configured
+	Deadline   time.Time // for every promise; zero: none
+
+	// Result and Err are set by the actors and valid once complete. Err is the cause behind a status that is not OK.
+	Result PutResult
+	Err    error
+
+	// OnDone, when set, is called instead of waking a waiter. It runs on an actor's goroutine: it must not block, must not
+	// send to the writer synchronously, and owns the message from then on.
+	OnDone func(*PutMessage)
+
+	// Scratch is room for the caller's own copy of the message that it encodes; actors do not look at it.
+	Scratch Message
+
+	shared   bool // somebody besides the writer holds a promise; set before the message is handed on
+	inline   bool // completed on the caller's own goroutine: nobody else has seen the message
+	promises atomic.Int32
+	state    atomic.Uint32 // 0 open, 1 complete, 2 the caller is parked
+	park     chan struct{}
+}
+
+// NewPutMessage returns a message ready for use; keep it in a pool.
+func NewPutMessage() *PutMessage {
+	p := &PutMessage{park: make(chan struct{}, 1)}
+	p.link.Bind(p)
+	p.promises.Store(1)
+	return p
+}
+
+// MailboxLink returns the link by which a mailbox chains the message.
+func (p *PutMessage) MailboxLink() *Link { return &p.link }
+
+// Reset makes a completed message ready for the next put; Records keeps its capacity.
+func (p *PutMessage) Reset() {
+	p.Records = p.Records[:0]
+	p.Count, p.SysFlag, p.WaitStored = 0, 0, false
+	p.Queue, p.Deadline = QueueKey{}, time.Time{}
+	p.Result, p.OnDone = PutResult{}, nil
+	p.Scratch = Message{}
+	p.Reopen()
+}
+
+// Reopen makes a completed message ready to be put once more, with the same records.
+func (p *PutMessage) Reopen() {
+	p.Err = nil
+	if p.inline {
+		p.inline = false
+		return
+	}
+	p.shared = false
+	p.promises.Store(1)
+	p.state.Store(0)
+}
+
+// Promise adds an open promise; the one who adds it still holds another, and calls it before it hands the message on.
+func (p *PutMessage) Promise() {
+	p.shared = true
+	p.promises.Add(1)
+}
+
+// Fulfil meets one promise. The last one completes the message.
+func (p *PutMessage) Fulfil() {
+	if p.shared && p.promises.Add(-1) != 0 {
+		return
+	}
+	if done := p.OnDone; done != nil {
+		done(p)
+		return
+	}
+	if p.state.Swap(1) == 2 {
+		p.park <- struct{}{}
+	}
+}
+
+// FulfilInline is Fulfil for a message that is handled on its caller's own goroutine, before Post returns: it needs no
+// synchronisation.
+func (p *PutMessage) FulfilInline() {
+	if p.shared || p.OnDone != nil {
+		p.Fulfil()
+		return
+	}
+	p.inline = true
+}
+
+// Refuse completes a message that nothing was done for: the status is SERVICE_NOT_AVAILABLE. Only the holder of the one
+// open promise may call it.
+func (p *PutMessage) Refuse(cause error) {
+	p.Result.Status, p.Err = ServiceNotAvailable, cause
+	p.Fulfil()
+}
+
+// Fail completes a message with a status and its cause, in the place of Fulfil.
+func (p *PutMessage) Fail(status PutStatus, cause error) {
+	p.Result.Status, p.Err = status, cause
+	p.Fulfil()
+}
+
+// Done tells whether the message is complete; only its caller asks. It is meaningless when OnDone is set.
+func (p *PutMessage) Done() bool { return p.inline || p.state.Load() == 1 }
+
+// Wait returns when the message is complete; every promise carries a deadline, so it ends. Only the caller waits. It gives
+// way once before it parks: spinning longer was measured to be slower, as it fights the one who appends for its cache
+// lines.
+func (p *PutMessage) Wait() {
+	if p.Done() {
+		return
+	}
+	runtime.Gosched()
+	if p.state.CompareAndSwap(0, 2) {
+		<-p.park
+	}
+}

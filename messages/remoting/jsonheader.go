@@ -1,0 +1,298 @@
+package remoting
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/actormq/actormq/messages/fastjson"
+)
+
+// decodeJSON reads the JSON header (spec/remoting.md §1.3) in one pass without reflection. Unknown members are
+// skipped; numbers may be strings; ext field values may be anything and are kept as their text, null ones are absent.
+// Strings without escapes share the memory of the one copy that it makes.
+func (c *Command) decodeJSON(header []byte, maxFields int) error {
+	if !utf8.Valid(header) {
+		header = bytes.ToValidUTF8(header, []byte("\uFFFD"))
+	}
+	s := scanner{text: string(header)}
+	if err := s.members(func(name string) error { return c.member(&s, name, maxFields) }); err != nil {
+		return err
+	}
+	if s.next(); s.pos != len(s.text) {
+		return s.unexpected("after the header")
+	}
+	return nil
+}
+
+func (c *Command) member(s *scanner, name string, maxFields int) (err error) {
+	var n int32
+	switch name {
+	case "code":
+		n, err = s.number(name)
+		c.Code = int(n)
+	case "flag":
+		c.Flag, err = s.number(name)
+	case "opaque":
+		c.Opaque, err = s.number(name)
+	case "version":
+		n, err = s.number(name)
+		c.Version = int(n)
+	case "language":
+		c.Language, err = s.language()
+	case "remark":
+		c.Remark, _, err = s.value()
+	case "extFields":
+		c.ExtFields, err = s.extFields(maxFields)
+	default:
+		_, _, err = s.value()
+	}
+	return err
+}
+
+// scanner walks the text of a JSON header.
+type scanner struct {
+	text string
+	pos  int
+}
+
+func (s *scanner) unexpected(where string) error {
+	if s.pos >= len(s.text) {
+		return fmt.Errorf("%w: unexpected end %s", ErrBadHeader, where)
+	}
+	return fmt.Errorf("%w: byte %d: unexpected %q %s", ErrBadHeader, s.pos, s.text[s.pos], where)
+}
+
+// next skips space and returns the byte at the position, 0 at the end; a 0 byte is no token either.
+func (s *scanner) next() byte {
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// members reads an object. It calls member with each name; member reads the value.
+func (s *scanner) members(member func(name string) error) error {
+	if s.next() != '{' {
+		return s.unexpected("instead of an object")
+	}
+	s.pos++
+	if s.next() == '}' {
+		s.pos++
+		return nil
+	}
+	for {
+		if s.next() != '"' {
+			return s.unexpected("instead of a name")
+		}
+		name, err := s.string()
+		if err != nil {
+			return err
+		}
+		if s.next() != ':' {
+			return s.unexpected("instead of a colon")
+		}
+		s.pos++
+		if err := member(name); err != nil {
+			return err
+		}
+		switch s.next() {
+		case ',':
+			s.pos++
+		case '}':
+			s.pos++
+			return nil
+		default:
+			return s.unexpected("in object")
+		}
+	}
+}
+
+// string reads a string, its opening quote being at the position.
+func (s *scanner) string() (string, error) {
+	from := s.pos + 1
+	end := strings.IndexByte(s.text[from:], '"')
+	if end < 0 {
+		return "", s.unterminated()
+	}
+	content := s.text[from : from+end]
+	if strings.IndexByte(content, '\\') < 0 {
+		s.pos = from + end + 1
+		return content, nil
+	}
+	if err := s.skipString(); err != nil {
+		return "", err
+	}
+	text, err := fastjson.Unquote(s.text[from : s.pos-1])
+	if err != nil {
+		return "", fmt.Errorf("%w: string before byte %d: %w", ErrBadHeader, s.pos, err)
+	}
+	return text, nil
+}
+
+func (s *scanner) unterminated() error {
+	return fmt.Errorf("%w: string at byte %d has no end", ErrBadHeader, s.pos)
+}
+
+func (s *scanner) skipString() error {
+	for i := s.pos + 1; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '\\':
+			i++
+		case '"':
+			s.pos = i + 1
+			return nil
+		}
+	}
+	return s.unterminated()
+}
+
+// value reads any value and returns its text; objects and arrays are not looked into.
+func (s *scanner) value() (text string, null bool, err error) {
+	switch s.next() {
+	case '"':
+		text, err = s.string()
+		return text, false, err
+	case '{', '[':
+		from := s.pos
+		err = s.skipNested()
+		return s.text[from:s.pos], false, err
+	}
+	text, err = s.word()
+	if text == "null" {
+		return "", true, err
+	}
+	return text, false, err
+}
+
+// word reads a number or literal.
+func (s *scanner) word() (string, error) {
+	from := s.pos
+	for s.pos < len(s.text) && isWordByte(s.text[s.pos]) {
+		s.pos++
+	}
+	word := s.text[from:s.pos]
+	if word == "null" || word == "true" || word == "false" || isNumberText(word) {
+		return word, nil
+	}
+	s.pos = from
+	return "", s.unexpected("instead of a value")
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' || c == '.'
+}
+
+func isNumberText(word string) bool {
+	for _, c := range []byte(word) {
+		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
+			return false
+		}
+	}
+	return word != ""
+}
+
+// skipNested passes an object or array by counting brackets.
+func (s *scanner) skipNested() error {
+	for depth := 0; s.pos < len(s.text); {
+		switch s.text[s.pos] {
+		case '"':
+			if err := s.skipString(); err != nil {
+				return err
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		s.pos++
+		if depth == 0 {
+			return nil
+		}
+	}
+	return s.unexpected("in a nested value")
+}
+
+func (s *scanner) number(name string) (int32, error) {
+	text, null, err := s.value()
+	if err != nil || null || text == "" {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s %.40q is no 32-bit number", ErrBadHeader, name, text)
+	}
+	return int32(n), nil
+}
+
+// language reads a name, or the byte of the binary codec.
+func (s *scanner) language() (Language, error) {
+	text, null, err := s.value()
+	if err != nil || null {
+		return LanguageUnknown, err
+	}
+	if known := LanguageOf(text); known != LanguageUnknown {
+		return known, nil
+	}
+	if n, err := strconv.ParseUint(text, 10, 8); err == nil {
+		return Language(n), nil
+	}
+	return LanguageUnknown, nil
+}
+
+func (s *scanner) extFields(maxFields int) (Ext, error) {
+	if s.next() == 'n' {
+		_, _, err := s.value()
+		return nil, err
+	}
+	fields := extBuilder{left: maxFields}
+	err := s.members(func(name string) error {
+		value, null, err := s.value()
+		if err != nil || null {
+			return err
+		}
+		return fields.add(name, value)
+	})
+	if fields.ext == nil {
+		fields.ext = Ext{}
+	}
+	return fields.ext, err
+}
+
+// appendJSON writes the header as the original does: compact, names in alphabetical order, absent members left out.
+func (c *Command) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"code":`...)
+	dst = strconv.AppendInt(dst, int64(c.Code), 10)
+	if c.ExtFields != nil {
+		dst = append(dst, `,"extFields":{`...)
+		for i, field := range c.ExtFields {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(fastjson.AppendString(dst, field.Name), ':')
+			dst = fastjson.AppendString(dst, field.Value)
+		}
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"flag":`...)
+	dst = strconv.AppendInt(dst, int64(c.Flag), 10)
+	if int(c.Language) < len(languageNames) {
+		dst = append(dst, `,"language":"`...)
+		dst = append(append(dst, languageNames[c.Language]...), '"')
+	}
+	dst = append(dst, `,"opaque":`...)
+	dst = strconv.AppendInt(dst, int64(c.Opaque), 10)
+	if c.Remark != "" {
+		dst = fastjson.AppendString(append(dst, `,"remark":`...), c.Remark)
+	}
+	dst = append(dst, `,"serializeTypeCurrentRPC":"JSON","version":`...)
+	return append(strconv.AppendInt(dst, int64(c.Version), 10), '}')
+}

@@ -1,0 +1,24 @@
+package messages
+
+// Limits of the record format (spec/store.md §2.1).
+const (
+	MaxTopicBytes      = 127
+	MaxPropertiesBytes = 32767
+)
+
+// System topics and prefixes that the store itself must know (spec/store.md §1.4).
+const (
+	TopicSchedule          = "SCHEDULE_TOPIC_XXXX"
+	TopicTransactionHalf   = "RMQ_SYS_TRANS_HALF_TOPIC"
+	TopicTransactionOp     = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+	TopicTransCheckMaxTime = "TRANS_CHECK_MAX_TIME_TOPIC"
+	TopicOffsetMovedEvent  = "OFFSET_MOVED_EVENT"
+	TopicAutoCreateKey     = "TBW102"
+	TopicBenchmark         = "BenchmarkTest"
+	TopicSelfTest          = "SELF_TEST_TOPIC"
+	TopicTrace             = "RMQ_SYS_TRACE_TOPIC"
+
+	RetryTopicPrefix = "%RETRY%"
+	DLQTopicPrefix   = "%DLQ%"
+	LMQTopicPrefix   = "%LMQ%"
+)

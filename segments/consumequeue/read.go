@@ -1,0 +1,183 @@
+package consumequeue
+
+import (
+	"errors"
+	"io"
+	"path"
+	"sort"
+	"sync"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+)
+
+// readUnits is the most that one pread fetches: a page full.
+const readUnits = 4096 / UnitBytes
+
+var readBuffers = sync.Pool{New: func() any { return new([readUnits * UnitBytes]byte) }}
+
+// Read fills dst with the units from queue offset at on and returns how many: as many as are there and fit, 0 at Max.
+// It never returns a filler or a unit that was not appended. Below Min it fails with ErrBelowMin, above Max with
+// ErrAboveMax, and with ErrChanged when the queue was cut meanwhile. An error comes only with 0 units. Safe for
+// any goroutine, without a lock for the hot tail; it does not allocate.
+func (q *Queue) Read(at messages.QueueOffset, dst []Unit) (int, error) {
+	t := q.tail.Load()
+	end := t.max.Load()
+	switch {
+	case t.gone:
+		return 0, q.fail("read", ErrDestroyed)
+	case int64(at) < t.min.Load():
+		return 0, q.fail("read", ErrBelowMin)
+	case int64(at) > end:
+		return 0, q.fail("read", ErrAboveMax)
+	}
+	return q.read(t, int64(at), dst[:min(int64(len(dst)), end-int64(at))])
+}
+
+// read fills dst, which ends at or below the tail's max.
+func (q *Queue) read(t *tail, at int64, dst []Unit) (int, error) {
+	done := 0
+	for done < len(dst) {
+		n, err := q.readPart(t, at+int64(done), dst[done:])
+		done += n
+		if err != nil {
+			if done > 0 {
+				return done, nil // asking again from there tells why
+			}
+			return 0, err
+		}
+	}
+	return done, nil
+}
+
+// readPart reads from one chunk, or one piece of a file.
+func (q *Queue) readPart(t *tail, at int64, dst []Unit) (int, error) {
+	list := t.list()
+	if c := find(list, at); c != nil {
+		b := c.at(at, at+int64(len(dst)))
+		return decode(dst, b), nil
+	}
+	if len(list) > 0 {
+		dst = dst[:min(int64(len(dst)), list[0].first-at)]
+	}
+	return q.readFile(t, at, dst)
+}
+
+// decode reads the units of b, all of which are valid.
+func decode(dst []Unit, b []byte) int {
+	n := len(b) / UnitBytes
+	for i := range n {
+		dst[i] = DecodeUnit(b[i*UnitBytes:])
+	}
+	return n
+}
+
+// readFile reads up to a page of units from the file that holds at. The pread may have met a file that Truncate or
+// DeleteExpired was changing: what it found counts only if the tail is still the same.
+func (q *Queue) readFile(t *tail, at int64, dst []Unit) (int, error) {
+	start := q.startOf(at)
+	n := min(int64(len(dst)), readUnits, start+q.table.units-at)
+	buf := readBuffers.Get().(*[readUnits * UnitBytes]byte)
+	defer readBuffers.Put(buf)
+	err := q.pread(start, buf[:n*UnitBytes], (at-start)*UnitBytes)
+	if q.tail.Load() != t {
+		return 0, q.fail("read", ErrChanged)
+	}
+	if err != nil && at < t.min.Load() { // DeleteExpired was faster
+		return 0, q.fail("read", ErrBelowMin)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i := range int(n) {
+		u := DecodeUnit(buf[i*UnitBytes:])
+		if !u.Valid() {
+			return i, q.corrupt(start, at+int64(i), ErrUnit)
+		}
+		dst[i] = u
+	}
+	return int(n), nil
+}
+
+// pread fills b from the file that starts at a queue offset.
+func (q *Queue) pread(start int64, b []byte, off int64) error {
+	f, err := q.table.files.acquire(q, start)
+	if err != nil {
+		return q.fail("read", err)
+	}
+	defer q.table.files.release(f)
+	switch err = readFull(f, b, off); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return q.corrupt(start, start+off/UnitBytes, err)
+	case err != nil:
+		return q.fail("read "+q.filePath(start), err)
+	}
+	return nil
+}
+
+// readFull reads all of b; a file that ends before it is io.ErrUnexpectedEOF.
+func readFull(f io.ReaderAt, b []byte, off int64) error {
+	n, err := f.ReadAt(b, off)
+	switch {
+	case n == len(b):
+		return nil
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (q *Queue) corrupt(start, at int64, err error) error {
+	return &segments.CorruptionError{File: q.filePath(start), Offset: (at - start) * UnitBytes, Err: err}
+}
+
+// filePath is the path of the file that starts at a queue offset.
+func (q *Queue) filePath(start int64) string {
+	return path.Join(q.path(), segments.Name(start*UnitBytes))
+}
+
+// Search returns the first readable queue offset whose record lies at or behind a physical offset, Max when there is
+// none. A damaged unit counts as lying behind. Safe for any goroutine; binary search, so it reads few units.
+func (q *Queue) Search(physical messages.PhysicalOffset) (messages.QueueOffset, error) {
+	t := q.tail.Load()
+	from, to := t.min.Load(), t.max.Load()
+	if t.end.Load() <= int64(physical) {
+		return messages.QueueOffset(to), nil
+	}
+	var failure error
+	n := sort.Search(int(to-from), func(i int) bool {
+		var u [1]Unit
+		_, err := q.read(t, from+int64(i), u[:])
+		var damage *segments.CorruptionError
+		if err != nil && !errors.As(err, &damage) {
+			failure = err
+		}
+		return err != nil || u[0].PhysicalOffset >= physical
+	})
+	if failure != nil {
+		return 0, failure
+	}
+	return messages.QueueOffset(from + int64(n)), nil
+}
+
+// Verify reads every unit between Min and Max and checks that each is valid and names a record behind the one before.
+// For inspection; it takes long on a large queue.
+func (q *Queue) Verify() error {
+	t := q.tail.Load()
+	var buf [readUnits]Unit
+	last := messages.PhysicalOffset(-1)
+	for at, end := t.min.Load(), t.max.Load(); at < end; {
+		n, err := q.read(t, at, buf[:min(readUnits, end-at)])
+		if err != nil {
+			return err
+		}
+		for i, u := range buf[:n] {
+			if u.PhysicalOffset <= last {
+				return q.corrupt(q.startOf(at), at+int64(i), ErrOrder)
+			}
+			last = u.PhysicalOffset
+		}
+		at += int64(n)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package consumequeue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// fillerBytes is how much of a long run of fillers is written at once.
+const fillerBytes = 3200 * UnitBytes
+
+// Write puts all units that are only in memory into the files, in few large writes. They are then safe from the end of
+// the process, not from a power cut. On an error nothing is lost: the units stay in memory, and the next Write tries
+// again. Not on the put path: it takes the queue's mutex.
+func (q *Queue) Write() error {
+	if q.Pending() == 0 {
+		return nil
+	}
+	q.io.Lock()
+	defer q.io.Unlock()
+	return q.write()
+}
+
+// Sync writes, and makes all units and file names durable. A failed sync is final for the queue, since what is lost is
+// unknown: it is reported again by every later Sync until the queue is destroyed and built again.
+func (q *Queue) Sync() error {
+	if q.Pending() == 0 && !q.unsynced.Load() {
+		return nil
+	}
+	q.io.Lock()
+	defer q.io.Unlock()
+	if err := q.write(); err != nil {
+		return err
+	}
+	if q.failed == nil {
+		return q.syncFiles()
+	}
+	return q.failed
+}
+
+func (q *Queue) syncFiles() error {
+	for len(q.dirty) > 0 {
+		f, err := q.table.files.acquire(q, q.dirty[0])
+		if err != nil {
+			return q.fail("sync", err)
+		}
+		err = f.DataSync()
+		q.table.files.release(f)
+		if err != nil {
+			q.failed = q.fail("sync "+q.filePath(q.dirty[0]), err)
+			return q.failed
+		}
+		q.dirty = q.dirty[1:]
+	}
+	if q.names {
+		if err := q.table.disk.SyncDir(q.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			q.failed = q.fail("sync folder", err)
+			return q.failed
+		}
+		q.names = false
+	}
+	q.dirty = nil
+	q.unsynced.Store(false)
+	return nil
+}
+
+func (q *Queue) write() error {
+	t := q.tail.Load()
+	end := t.max.Load()
+	for from := q.written.Load(); from < end; {
+		start := q.startOf(from)
+		to := min(end, start+q.table.units)
+		if err := q.writeFile(t, start, from, to); err != nil {
+			return q.fail(fmt.Sprintf("write units %d to %d", from, to), err)
+		}
+		q.touch(start)
+		q.written.Store(to)
+		from = to
+	}
+	t.drop(end)
+	return nil
+}
+
+// touch notes that a file must be synced.
+func (q *Queue) touch(start int64) {
+	q.unsynced.Store(true)
+	if !slices.Contains(q.dirty, start) {
+		q.dirty = append(q.dirty, start)
+	}
+}
+
+// writeFile writes the units [from, to) into the file that starts at start, and makes the file when it is missing.
+func (q *Queue) writeFile(t *tail, start, from, to int64) error {
+	if q.first < 0 || start > q.last {
+		return q.createFile(t, start, from, to)
+	}
+	f, err := q.table.files.acquire(q, start)
+	if err != nil {
+		return err
+	}
+	defer q.table.files.release(f)
+	return writeUnits(f, t, start, from, to)
+}
+
+func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
+	list := t.list()
+	for from < to {
+		c := find(list, from)
+		if c == nil {
+			panic(fmt.Sprintf("BUG: unit %d is neither in memory nor in a file", from))
+		}
+		b := c.at(from, to)
+		if _, err := f.WriteAt(b, (from-start)*UnitBytes); err != nil {
+			return err
+		}
+		from += int64(len(b)) / UnitBytes
+	}
+	return nil
+}
+
+// createFile makes a file with its first units beside the folder and moves it in at its full length, so that nobody ever
+// finds a short, empty or filler-only one. The length becomes durable with Sync, before the name does.
+func (q *Queue) createFile(t *tail, start, from, to int64) error {
+	if q.first < 0 {
+		if err := q.table.disk.MkdirAll(q.path()); err != nil {
+			return err
+		}
+	}
+	if err := q.makeFile(t, start, from, to); err != nil {
+		return errors.Join(err, removeIfThere(q.table.disk, q.freshPath()))
+	}
+	if q.first < 0 {
+		q.first = start
+	}
+	q.last = start
+	q.names = true
+	return nil
+}
+
+func (q *Queue) makeFile(t *tail, start, from, to int64) (err error) {
+	disk, fresh := q.table.disk, q.freshPath()
+	if err := removeIfThere(disk, fresh); err != nil {
+		return err
+	}
+	f, err := disk.Create(fresh)
+	if err != nil {
+		return err
+	}
+	err = q.fillFile(f, t, start, from, to)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(fresh, q.filePath(start))
+}
+
+func (q *Queue) fillFile(f vfs.File, t *tail, start, from, to int64) error {
+	if err := f.Truncate(q.table.units * UnitBytes); err != nil {
+		return err
+	}
+	if err := writeFillers(f, from-start); err != nil {
+		return err
+	}
+	if err := writeUnits(f, t, start, from, to); err != nil || from == start {
+		return err
+	}
+	// A power cut must not keep the fillers and lose the units: RocketMQ takes fillers for units (spec/store.md §16, W4).
+	return f.DataSync()
+}
+
+// writeFillers writes n filler units at the start of a file.
+func writeFillers(f vfs.File, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	b := make([]byte, min(n*UnitBytes, fillerBytes))
+	for i := 0; i < len(b); i += UnitBytes {
+		putUnit(b[i:], filler)
+	}
+	for off := int64(0); off < n*UnitBytes; off += int64(len(b)) {
+		if _, err := f.WriteAt(b[:min(int64(len(b)), n*UnitBytes-off)], off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeIfThere(disk vfs.Disk, name string) error {
+	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

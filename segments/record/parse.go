@@ -1,0 +1,187 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/netip"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// Kind tells a message from the end of a segment.
+type Kind int
+
+// What [Parse] recognises. The zero value comes with an error.
+const (
+	KindMessage Kind = iota + 1
+	KindBlank        // jump to the next segment, whatever the blank's size says
+)
+
+// Parse takes the record at the start of b apart; b reaches to the end of what is readable, and more than the record is
+// welcome. The body's checksum is compared on request; that of an empty body never is (spec/store.md §2.3). On success
+// nothing is allocated.
+//
+// The error is an [*Error]: ErrUnallocated, ErrBadMagic, ErrNewerVersion, ErrBadSize, ErrTruncated, ErrBadLengths or
+// ErrBadCRC. With ErrBadLengths the record's Size is set and lies inside b; with ErrBadCRC the record is complete.
+func Parse(b []byte, checkCRC bool) (Record, Kind, error) {
+	version, err := versionOf(b)
+	if err != nil {
+		return Record{}, 0, err
+	}
+	if version == 0 {
+		return Record{Size: TotalSize(b)}, KindBlank, nil
+	}
+	r := Record{Version: version}
+	if err = r.readSize(b); err != nil {
+		return Record{}, 0, err
+	}
+	rec := b[:r.Size:r.Size]
+	at, err := r.readHeader(rec)
+	if err != nil {
+		return Record{}, 0, err
+	}
+	if err = r.readBlocks(rec, at); err != nil {
+		return Record{Version: version, Size: r.Size}, 0, err
+	}
+	if checkCRC && len(r.Body) > 0 {
+		if crc := CRC(r.Body); crc != r.BodyCRC {
+			return r, 0, newError(BadCRC, bodyCRCAt, "stored %08x, %d bytes of body have %08x", r.BodyCRC, len(r.Body), crc)
+		}
+	}
+	return r, KindMessage, nil
+}
+
+// DecodeAll returns copies of the records that stand one behind the other in b, as in the answer to a pull; bodies are
+// compared with their checksums. A blank ends it with an error, as does anything else that is no record; what stood
+// before comes with the error.
+func DecodeAll(b []byte) ([]messages.StoredMessage, error) {
+	var all []messages.StoredMessage
+	for at := 0; at < len(b); {
+		r, kind, err := Parse(b[at:], true)
+		if err == nil && kind == KindBlank {
+			err = newError(BadMagic, magicAt, "a blank record among messages")
+		}
+		if err != nil {
+			return all, fmt.Errorf("record %d at byte %d of %d: %w", len(all), at, len(b), err)
+		}
+		all = append(all, r.Stored())
+		at += int(r.Size)
+	}
+	return all, nil
+}
+
+// versionOf reads the magic: 1 or 2 for a message, 0 for a blank.
+func versionOf(b []byte) (int8, error) {
+	if len(b) < BlankBytes {
+		return 0, newError(Truncated, 0, "%d bytes readable, a record begins with %d", len(b), BlankBytes)
+	}
+	switch magic := binary.BigEndian.Uint32(b[magicAt:]); {
+	case magic == Magic:
+		return 1, nil
+	case magic == MagicV2:
+		return 2, nil
+	case magic == BlankMagic:
+		return 0, nil
+	case magic == 0 && TotalSize(b) == 0:
+		return 0, &Error{Kind: Unallocated}
+	case isNewer(magic):
+		return 0, newError(NewerVersion, magicAt, "magic %08x, known are %08x and %08x", magic, Magic, MagicV2)
+	default:
+		return 0, newError(BadMagic, magicAt, "%08x", magic)
+	}
+}
+
+// isNewer tells whether a magic continues the series: each version so far added four.
+func isNewer(magic uint32) bool {
+	return magic > MagicV2 && magic|0xFF == MagicV2|0xFF && (magic-Magic)%(MagicV2-Magic) == 0
+}
+
+// readSize reads TOTALSIZE and makes sure that a whole smallest record is readable.
+func (r *Record) readSize(b []byte) error {
+	r.Size = TotalSize(b)
+	if least := MinBytes + r.topicLengthBytes() - 1; int(r.Size) < least {
+		return newError(BadSize, totalSizeAt, "%d, at least %d", r.Size, least)
+	}
+	if int(r.Size) > len(b) {
+		return newError(Truncated, totalSizeAt, "size %d, readable are %d", r.Size, len(b))
+	}
+	return nil
+}
+
+// readHeader reads what stands before the body's length and returns where that is. rec is the whole record, at least
+// MinBytes long.
+func (r *Record) readHeader(rec []byte) (int, error) {
+	be := binary.BigEndian
+	r.SysFlag = int32(be.Uint32(rec[sysFlagAt:]))
+	storeTimestampAt := StoreTimestampOffset(r.SysFlag)
+	storeHostAt := storeTimestampAt + 8
+	reconsumeAt := storeHostAt + storeHostBytes(r.SysFlag)
+	bodyLengthAt := reconsumeAt + 4 + 8
+	if least := bodyLengthAt + 4 + r.topicLengthBytes() + 2; len(rec) < least {
+		return 0, newError(BadSize, totalSizeAt, "%d, at least %d with system flag %#x", r.Size, least, uint32(r.SysFlag))
+	}
+	r.BodyCRC = be.Uint32(rec[bodyCRCAt:])
+	r.QueueID = int32(be.Uint32(rec[queueIDAt:]))
+	r.Flag = int32(be.Uint32(rec[flagAt:]))
+	r.QueueOffset = messages.QueueOffset(be.Uint64(rec[queueOffsetAt:]))
+	r.PhysicalOffset = messages.PhysicalOffset(be.Uint64(rec[physicalOffsetAt:]))
+	r.BornTimestampMs = int64(be.Uint64(rec[bornTimestampAt:]))
+	r.BornHost = readHost(rec[bornHostAt:storeTimestampAt])
+	r.StoreTimestampMs = int64(be.Uint64(rec[storeTimestampAt:]))
+	r.StoreHost = readHost(rec[storeHostAt:reconsumeAt])
+	r.ReconsumeTimes = int32(be.Uint32(rec[reconsumeAt:]))
+	r.PreparedTransactionOffset = messages.PhysicalOffset(be.Uint64(rec[reconsumeAt+4:]))
+	return bodyLengthAt, nil
+}
+
+// readBlocks reads body, topic and properties, which must fill the record from at to its end.
+func (r *Record) readBlocks(rec []byte, at int) error {
+	be := binary.BigEndian
+	behindBody := r.topicLengthBytes() + 2 // the two lengths that follow a body
+
+	length := int(int32(be.Uint32(rec[at:])))
+	if room := len(rec) - at - 4 - behindBody; length < 0 || length > room {
+		return newError(BadLengths, at, "body length %d, room for %d", length, room)
+	}
+	at += 4
+	r.Body = rec[at : at+length]
+	at += length
+
+	length = int(int8(rec[at]))
+	if r.Version == 2 {
+		length = int(int16(be.Uint16(rec[at:])))
+	}
+	if room := len(rec) - at - behindBody; length < 0 || length > room {
+		return newError(BadLengths, at, "topic length %d, room for %d", length, room)
+	}
+	at += r.topicLengthBytes()
+	r.Topic = rec[at : at+length]
+	at += length
+
+	length = int(int16(be.Uint16(rec[at:])))
+	if room := len(rec) - at - 2; length != room {
+		return newError(BadLengths, at, "properties length %d, the record's size leaves %d", length, room)
+	}
+	r.Properties = rec[at+2:]
+	return nil
+}
+
+func (r *Record) topicLengthBytes() int {
+	if r.Version == 2 {
+		return 2
+	}
+	return 1
+}
+
+// readHost reads address and port from 8 or 20 bytes.
+func readHost(b []byte) netip.AddrPort {
+	port := binary.BigEndian.Uint32(b[len(b)-4:])
+	if port > math.MaxUint16 {
+		port = 0
+	}
+	if len(b) == hostV6Bytes {
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b)).Unmap(), uint16(port))
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b)), uint16(port))
+}

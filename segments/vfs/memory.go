@@ -1,0 +1,3 @@
+package vfs
+
+const unknownMemory = 24 << 30

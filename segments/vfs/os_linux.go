@@ -1,0 +1,68 @@
+//go:build linux && !vfsportable
+
+package vfs
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// mappings is what a file must know of its mappings to sync them: on Linux nothing, fdatasync writes their pages too.
+type mappings struct{}
+
+func (mappings) add(*osMapping)    {}
+func (mappings) remove(*osMapping) {}
+
+func (f *osFile) dataSync() error { return withFD(f.conn, unix.Fdatasync) }
+
+func blockBytes(st *unix.Statfs_t) int64 {
+	if st.Frsize > 0 {
+		return int64(st.Frsize) //nolint:unconvert // differs by platform
+	}
+	return int64(st.Bsize) //nolint:unconvert // differs by platform
+}
+
+func reserve(fd int, off, n int64) error {
+	err := unix.Fallocate(fd, 0, off, n)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return errCannotReserve
+	}
+	return err
+}
+
+func startWriteback(fd int, off, n int64) error {
+	err := unix.SyncFileRange(fd, off, n, unix.SYNC_FILE_RANGE_WRITE)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
+}
+
+// populate asks the kernel for all pages in one call. Kernels before 5.14 do not know it, and answer EINVAL.
+func populate(b []byte, writable bool) error {
+	advice := unix.MADV_POPULATE_READ
+	if writable {
+		advice = unix.MADV_POPULATE_WRITE
+	}
+	err := retry(func() error { return unix.Madvise(b, advice) })
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		return touch(b, writable)
+	case errors.Is(err, unix.EFAULT), errors.Is(err, unix.EHWPOISON):
+		return fmt.Errorf("%w: %w", ErrFault, err)
+	}
+	return err
+}
+
+// setLock uses a lock of the open file, which no other close in this process can drop. It conflicts with the locks that
+// Java takes. Where the kernel does not know it (EINVAL) a lock of the process must do.
+func setLock(fd int, kind int16) error {
+	lock := unix.Flock_t{Type: kind, Whence: unix.SEEK_SET, Start: 0, Len: 1}
+	err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock)
+	if errors.Is(err, unix.EINVAL) {
+		err = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &lock)
+	}
+	return err
+}

@@ -1,0 +1,16 @@
+// Package system is what a Go program imports to have a message store inside: Open, Put, Get, Query, OffsetByTime, Close.
+//
+//	store, err := system.Open(system.Options{Dir: "/var/lib/orders"})
+//	result, err := store.Put(ctx, &messages.Message{Topic: "orders", Body: body})
+//	got, err := store.Get(ctx, messages.GetMessage{Queue: messages.QueueKey{Topic: "orders"}, MaxMessages: 32})
+//	defer got.Release()
+//
+// The directory has RocketMQ 4.x's format, both ways. Behind the API each part of the store is an actor (package actors),
+// in an actor system of its own that no other process can reach; Open wires them. Nothing here knows the network: package
+// system/gateway does.
+//
+// Every method is safe for concurrent use. A status is not an error: FLUSH_DISK_TIMEOUT means "stored, not confirmed
+// durable in time". What an acknowledgement means depends on Options.FlushDiskType: PUT_OK of an asynchronous flush
+// survives the end of the process (the bytes are in the page cache) but not a power cut within the flush interval; PUT_OK
+// of a synchronous flush means that fdatasync has returned without an error for those bytes.
+package system

@@ -1,0 +1,241 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+)
+
+// How many consume-queue units a get looks at (spec/store.md §7.2): it examines at least minExamined, read a part at a
+// time.
+const (
+	minExamined = 800
+	unitsAPart  = 128
+)
+
+// getPool recycles results, getScratch the units of a get.
+var (
+	getPool    = sync.Pool{New: func() any { return new(messages.GetResult) }}
+	getScratch = sync.Pool{New: func() any { return new([unitsAPart]consumequeue.Unit) }}
+)
+
+// Get reads messages of a queue from an offset on, as many as the request and the store's limits allow (spec/store.md
+// §7.2–7.3). It takes no lock and sends no message; it never waits for the writer. The caller releases the result, when
+// the error is nil, once. A status tells where the offset lies; an error means that the store could not look.
+func (s *Store) Get(ctx context.Context, m messages.GetMessage) (*messages.GetResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := s.readable(); err != nil {
+		return nil, err
+	}
+	r := getPool.Get().(*messages.GetResult)
+	r.OnRelease = recycleResult
+	q := s.queues.Lookup(m.Queue)
+	if q == nil {
+		r.Status = messages.NoMessageInQueue
+		return r, nil
+	}
+	g := get{store: s, q: q, m: m, r: r, end: s.log.End()}
+	if g.locate() {
+		if err := g.scan(); err != nil {
+			r.Release()
+			return nil, fmt.Errorf("get %s/%d from %d: %w", m.Queue.Topic, m.Queue.QueueID, m.Offset, err)
+		}
+	}
+	return r, nil
+}
+
+func recycleResult(r *messages.GetResult) { getPool.Put(r) }
+
+// get is one read in progress.
+type get struct {
+	store *Store
+	q     *consumequeue.Queue
+	m     messages.GetMessage
+	r     *messages.GetResult
+	end   messages.PhysicalOffset // of the log
+
+	skipTo messages.PhysicalOffset // behind a segment that is gone
+}
+
+// locate compares the offset with the queue's range; false when there is nothing to scan.
+func (g *get) locate() bool {
+	lo, hi := g.q.Range()
+	g.r.MinOffset, g.r.MaxOffset = lo, hi
+	at := g.m.Offset
+	status, next, found := messages.NoMatchedMessage, at, false
+	switch {
+	case hi == 0:
+		status, next = messages.NoMessageInQueue, 0
+	case at < lo:
+		status, next = messages.OffsetTooSmall, lo
+	case at == hi:
+		status = messages.OffsetOverflowOne
+	case at > hi:
+		status, next = messages.OffsetOverflowBadly, hi
+	default:
+		found = true
+	}
+	g.r.Status, g.r.NextOffset = status, next
+	return found
+}
+
+// scan looks at units until the result is full, the limit is reached or the queue ends.
+func (g *get) scan() error {
+	buf := getScratch.Get().(*[unitsAPart]consumequeue.Unit)
+	defer getScratch.Put(buf)
+	limit := max(minExamined, g.m.MaxMessages)
+	for examined := 0; examined < limit; {
+		n, err := g.q.Read(g.r.NextOffset, buf[:min(unitsAPart, limit-examined)])
+		if errors.Is(err, consumequeue.ErrBelowMin) || errors.Is(err, consumequeue.ErrChanged) {
+			return nil // cleaned meanwhile: what was found so far is the answer
+		}
+		if err != nil || n == 0 {
+			return err
+		}
+		for _, u := range buf[:n] {
+			if !g.look(u) {
+				return nil
+			}
+			g.r.NextOffset++
+			examined++
+		}
+	}
+	return nil
+}
+
+// look examines one unit; false when the result is full before it.
+func (g *get) look(u consumequeue.Unit) bool {
+	if u.PhysicalOffset < g.skipTo {
+		return true
+	}
+	g.r.Behind = int64(g.end - u.PhysicalOffset)
+	if g.full(u) {
+		return false
+	}
+	if g.m.Tags != nil && !g.m.Tags(u.TagsCode) {
+		return true
+	}
+	slice, err := g.store.log.Read(u.PhysicalOffset, int(u.Size))
+	if err != nil {
+		g.missing(u.PhysicalOffset)
+		return true
+	}
+	g.r.Records = append(g.r.Records, slice.Bytes)
+	g.r.Hold(slice.Holder())
+	g.r.Bytes += int(u.Size)
+	g.r.Status = messages.Found
+	g.skipTo = 0
+	return true
+}
+
+// missing notes that a record's segment is gone, and skips the rest of that segment.
+func (g *get) missing(off messages.PhysicalOffset) {
+	if len(g.r.Records) == 0 {
+		g.r.Status = messages.MessageWasRemoving
+	}
+	g.skipTo = g.store.log.SegmentStart(off) + messages.PhysicalOffset(g.store.opt.SegmentBytes)
+}
+
+// full is the rule of spec/store.md §7.3: never while nothing is collected.
+func (g *get) full(u consumequeue.Unit) bool {
+	n := len(g.r.Records)
+	if n == 0 {
+		return false
+	}
+	o := &g.store.opt
+	maxBytes, maxMessages := o.MaxTransferBytes, o.MaxTransferMessages
+	if g.r.Behind > g.store.memoryBytes {
+		maxBytes, maxMessages = o.DiskTransferBytes, o.DiskTransferMessages
+	}
+	if g.m.MaxBytes > 0 {
+		maxBytes = min(maxBytes, g.m.MaxBytes)
+	}
+	return n >= min(g.m.MaxMessages, maxMessages) || g.r.Bytes+int(u.Size) > maxBytes
+}
+
+// Park holds a read back until a message arrives or its deadline passes; see messages.ParkPull.
+func (s *Store) Park(p *messages.ParkPull) {
+	if err := s.readable(); err != nil {
+		p.Refuse(err)
+		return
+	}
+	s.pullHold.Send(p)
+}
+
+// Unpark takes a parked read out again; it is woken with WakeClosed if it was still held.
+func (s *Store) Unpark(p *messages.ParkPull) { s.pullHold.Send(messages.UnparkPull{Pull: p}) }
+
+// GetWait is Get that waits for a message when there is none at the offset, until the context ends: then it returns what
+// the last look found, with the status OFFSET_OVERFLOW_ONE or NO_MESSAGE_IN_QUEUE, and no error.
+func (s *Store) GetWait(ctx context.Context, m messages.GetMessage) (*messages.GetResult, error) {
+	for {
+		r, err := s.Get(ctx, m)
+		if err != nil || !waits(r.Status, m.Offset) {
+			return r, err
+		}
+		woken := make(chan messages.WakeReason, 1)
+		p := &messages.ParkPull{
+			Queue: m.Queue, Offset: m.Offset, Tags: m.Tags, Wake: func(why messages.WakeReason) { woken <- why },
+		}
+		p.Deadline, _ = ctx.Deadline()
+		s.Park(p)
+		select {
+		case <-ctx.Done():
+			s.Unpark(p)
+			return r, nil
+		case why := <-woken:
+			if why != messages.WakeArrived {
+				return r, nil
+			}
+		}
+		r.Release()
+	}
+}
+
+// waits tells whether a message may still come at the offset that was asked for.
+func waits(status messages.GetStatus, at messages.QueueOffset) bool {
+	return status == messages.OffsetOverflowOne || status == messages.NoMessageInQueue && at == 0
+}
+
+// MinOffset is the first readable offset of a queue, 0 for one that is not there.
+func (s *Store) MinOffset(key messages.QueueKey) messages.QueueOffset {
+	if q := s.queues.Lookup(key); q != nil {
+		return q.Min()
+	}
+	return 0
+}
+
+// MaxOffset is the offset behind the last readable message of a queue, 0 for one that is not there.
+func (s *Store) MaxOffset(key messages.QueueKey) messages.QueueOffset {
+	if q := s.queues.Lookup(key); q != nil {
+		return q.Max()
+	}
+	return 0
+}
+
+// LogRange is the commit log's first and last physical offset; the first is -1 when there is no segment.
+func (s *Store) LogRange() (first, end messages.PhysicalOffset) { return s.log.Min(), s.log.End() }
+
+// HoldsInMemory tells whether a message is near enough to the log's end to be in memory, by the estimate of spec/store.md
+// §7.2: MemoryRatioPercent of the machine's memory.
+func (s *Store) HoldsInMemory(key messages.QueueKey, at messages.QueueOffset) bool {
+	u, ok := s.unit(key, at)
+	return ok && int64(s.log.End()-u.PhysicalOffset) <= s.memoryBytes
+}
+
+// unit returns one consume-queue unit.
+func (s *Store) unit(key messages.QueueKey, at messages.QueueOffset) (consumequeue.Unit, bool) {
+	q := s.queues.Lookup(key)
+	if q == nil {
+		return consumequeue.Unit{}, false
+	}
+	var one [1]consumequeue.Unit
+	n, err := q.Read(at, one[:])
+	return one[0], err == nil && n == 1
+}

@@ -1,0 +1,205 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// ErrNoMessage: there is no message at the offset.
+var ErrNoMessage = errors.New("no message there")
+
+// MessageAt reads the message at a physical offset. Whatever the offset, only a whole record that says of itself that it
+// stands there is returned (weakness W27 of the original); damage is a segments.CorruptionError.
+func (s *Store) MessageAt(off messages.PhysicalOffset) (messages.StoredMessage, error) {
+	var m messages.StoredMessage
+	err := s.withRecord(off, true, func(r *record.Record) { m = r.Stored() })
+	return m, err
+}
+
+// withRecord gives the record at a physical offset to fn, while its segment is held.
+func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*record.Record)) error {
+	if err := s.readable(); err != nil {
+		return err
+	}
+	slice, err := s.log.ReadFrom(off)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoMessage, err)
+	}
+	defer slice.Release()
+	return vfs.Guard("read the commit log", func() error {
+		r, kind, err := record.Parse(slice.Bytes, checkCRC)
+		switch {
+		case err != nil && errors.Is(err, record.ErrBadCRC):
+			return &segments.CorruptionError{File: slice.Path(), Offset: slice.Offset(), Err: err}
+		case err != nil:
+			return fmt.Errorf("offset %d: %w: %w", off, ErrNoMessage, err)
+		case kind != record.KindMessage:
+			return fmt.Errorf("offset %d is the end of a segment: %w", off, ErrNoMessage)
+		case r.PhysicalOffset != off:
+			return fmt.Errorf("offset %d: the record says %d: %w", off, r.PhysicalOffset, ErrNoMessage)
+		}
+		fn(&r)
+		return nil
+	})
+}
+
+// Query finds messages of a topic by a key, the newest first. Only messages that carry the very key are returned, not
+// others of the same hash. The index knows seconds, so it is asked for a second more on both sides.
+func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error) {
+	if err := s.readable(); err != nil {
+		return nil, err
+	}
+	if s.index == nil {
+		return nil, nil
+	}
+	var found []messages.StoredMessage
+	const slackMs = 1000
+	begin, end := max(q.BeginMs-slackMs, 0), q.EndMs
+	if end < end+slackMs {
+		end += slackMs
+	}
+	offsets, err := s.index.Query(q.Topic, q.Key, q.MaxMessages, begin, end)
+	if err != nil {
+		return nil, fmt.Errorf("query %s for key %s: %w", q.Topic, q.Key, err)
+	}
+	for _, off := range offsets {
+		if err := ctx.Err(); err != nil {
+			return found, context.Cause(ctx)
+		}
+		m, err := s.MessageAt(off)
+		if err != nil {
+			if !errors.Is(err, ErrNoMessage) {
+				s.opt.Logger.Warn().Err(err).Int64("offset", int64(off)).Msg("a message that the index names can't be read")
+			}
+			continue
+		}
+		if m.Topic == q.Topic && hasKey(m.Properties, q.Key) && m.StoreTimestampMs >= q.BeginMs && m.StoreTimestampMs <= q.EndMs {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+func hasKey(p messages.Properties, key string) bool {
+	if unique, ok := p.Get(messages.PropertyUniqKey); ok && unique == key {
+		return true
+	}
+	keys, _ := p.Get(messages.PropertyKeys)
+	for word := range strings.SplitSeq(keys, " ") {
+		if word == key {
+			return true
+		}
+	}
+	return false
+}
+
+// EarliestStoreTime is the store timestamp (ms) of a queue's first message; false when there is none.
+func (s *Store) EarliestStoreTime(key messages.QueueKey) (int64, bool) {
+	q := s.queues.Lookup(key)
+	if q == nil {
+		return 0, false
+	}
+	ms, err := s.storeTime(q, q.Min())
+	return ms, err == nil
+}
+
+// StoreTime is the store timestamp (ms) of a message of a queue.
+func (s *Store) StoreTime(key messages.QueueKey, at messages.QueueOffset) (int64, error) {
+	q := s.queues.Lookup(key)
+	if q == nil {
+		return 0, fmt.Errorf("queue %s/%d: %w", key.Topic, key.QueueID, ErrNoMessage)
+	}
+	return s.storeTime(q, at)
+}
+
+func (s *Store) storeTime(q *consumequeue.Queue, at messages.QueueOffset) (int64, error) {
+	var one [1]consumequeue.Unit
+	n, err := q.Read(at, one[:])
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("queue offset %d: %w", at, ErrNoMessage)
+	}
+	var ms int64
+	err = s.withRecord(one[0].PhysicalOffset, false, func(r *record.Record) { ms = r.StoreTimestampMs })
+	return ms, err
+}
+
+// OffsetByTime finds an offset of a queue by store timestamp (ms); it does not depend on file times. TimeLower: the first
+// message stored at or after the time, MaxOffset when there is none. TimeNearest: RocketMQ's rule (spec/store.md §7.6).
+func (s *Store) OffsetByTime(
+	ctx context.Context, key messages.QueueKey, timestampMs int64, boundary messages.TimeBoundary,
+) (messages.QueueOffset, error) {
+	if err := s.readable(); err != nil {
+		return 0, err
+	}
+	q := s.queues.Lookup(key)
+	if q == nil {
+		return 0, nil
+	}
+	lo, hi := q.Range()
+	at, err := s.lowerBound(ctx, q, [2]messages.QueueOffset{lo, hi}, timestampMs)
+	if err != nil || boundary == messages.TimeLower {
+		return at, err
+	}
+	return s.nearest(q, [2]messages.QueueOffset{lo, hi}, at, timestampMs)
+}
+
+// lowerBound is the first offset of the range whose message is not older than the time. Messages whose segment has been
+// deleted count as older.
+func (s *Store) lowerBound(
+	ctx context.Context, q *consumequeue.Queue, within [2]messages.QueueOffset, timestampMs int64,
+) (messages.QueueOffset, error) {
+	lo, hi := within[0], within[1]
+	for lo < hi {
+		if err := ctx.Err(); err != nil {
+			return 0, context.Cause(ctx)
+		}
+		mid := lo + (hi-lo)/2
+		ms, err := s.storeTime(q, mid)
+		if err != nil && !errors.Is(err, commitlog.ErrNotInLog) {
+			return 0, fmt.Errorf("search by time: %w", err)
+		}
+		if err != nil || ms < timestampMs {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// nearest picks between a lower bound and the message before it: the nearer one, the earlier of two equally near.
+func (s *Store) nearest(
+	q *consumequeue.Queue, within [2]messages.QueueOffset, at messages.QueueOffset, timestampMs int64,
+) (messages.QueueOffset, error) {
+	lo, hi := within[0], within[1]
+	if lo == hi {
+		return 0, nil
+	}
+	if at == hi {
+		return hi - 1, nil
+	}
+	right, err := s.storeTime(q, at)
+	if err != nil || at == lo || right == timestampMs {
+		return at, err
+	}
+	left, err := s.storeTime(q, at-1)
+	if err != nil {
+		return at, nil //nolint:nilerr // the neighbour has been deleted meanwhile: the lower bound is the nearest
+	}
+	if timestampMs-left > right-timestampMs {
+		return at, nil
+	}
+	return at - 1, nil
+}

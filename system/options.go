@@ -1,0 +1,162 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"path"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// FlushDiskType says when a put is answered (flushDiskType).
+type FlushDiskType int
+
+// The two flush modes.
+const (
+	AsyncFlush FlushDiskType = iota // after the bytes are in the page cache
+	SyncFlush                       // after fdatasync
+)
+
+func (t FlushDiskType) String() string {
+	if t == SyncFlush {
+		return "SYNC_FLUSH"
+	}
+	return "ASYNC_FLUSH"
+}
+
+// Options configure a store. The zero value of a field is its default, which Defaults fills in; names in parentheses are
+// RocketMQ's options (spec/store.md §1.3).
+type Options struct {
+	Dir          string   // storePathRootDir; required
+	CommitLogDir string   // storePathCommitLog; default Dir/commitlog
+	Disk         vfs.Disk // default: the operating system's
+
+	SegmentBytes          int64 // mappedFileSizeCommitLog; default 1 GiB, a multiple of 4096
+	ConsumeQueueFileBytes int64 // mappedFileSizeConsumeQueue; default 6,000,000, rounded up to a multiple of 20
+	IndexSlots            int32 // maxHashSlotNum; default 5,000,000
+	IndexEntries          int32 // maxIndexNum; default 20,000,000
+	NoIndex               bool  // messageIndexEnable=false
+	SkipRecoveryCRC       bool  // checkCRCOnRecover=false
+
+	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
+	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
+	FlushLeastPages      int           // flushCommitLogLeastPages; default 4
+	FlushThorough        time.Duration // flushCommitLogThoroughInterval; default 10 s
+	SyncFlushTimeout     time.Duration // syncFlushTimeout; default 5 s
+	QueueFlushInterval   time.Duration // flushIntervalConsumeQueue; default 1 s
+	QueueFlushThorough   time.Duration // flushConsumeQueueThoroughInterval; default 60 s
+	DelayLevels          string        // messageDelayLevel
+	MaxMessageBytes      int           // maxMessageSize: of a body, or of a batch; default 4 MiB
+	MaxTransferBytes     int           // maxTransferBytesOnMessageInMemory; default 256 KiB
+	MaxTransferMessages  int           // maxTransferCountOnMessageInMemory; default 32
+	DiskTransferBytes    int           // maxTransferBytesOnMessageInDisk; default 64 KiB
+	DiskTransferMessages int           // maxTransferCountOnMessageInDisk; default 8
+	MemoryRatioPercent   int           // accessMessageInMemoryMaxRatio; default 40
+
+	MaxPendingPuts  int   // puts in flight; beyond it a put is refused with OS_PAGECACHE_BUSY; default 65,536
+	MaxPendingBytes int64 // bytes of them; default 256 MiB
+	MaxParkedPulls  int   // pulls held back at once; default 100,000
+	WindowBytes     int64 // pages made ready ahead of the tail; default 32 MiB, -1 for none
+
+	StoreHost   netip.AddrPort // brokerIP1:listenPort as stored in each record; default 127.0.0.1:10911
+	StopTimeout time.Duration  // for Close without a deadline of its own; default 30 s
+
+	Logger zerolog.Logger // default: nothing is logged
+	// Progress, when set, is told of long work while a store opens: what, how much of how much.
+	Progress func(what string, done, total int64)
+	// OnFailed, when set, is told once when the store turns read-only because a storage actor failed. It must not block.
+	OnFailed func(messages.Failed)
+}
+
+// Defaults returns the options with every zero field filled in.
+func (o Options) Defaults() Options {
+	def(&o.CommitLogDir, path.Join(o.Dir, "commitlog"))
+	if o.Disk == nil {
+		o.Disk = vfs.New()
+	}
+	def(&o.SegmentBytes, 1<<30)
+	def(&o.ConsumeQueueFileBytes, 6_000_000)
+	if r := o.ConsumeQueueFileBytes % 20; r > 0 {
+		o.ConsumeQueueFileBytes += 20 - r
+	}
+	def(&o.IndexSlots, 5_000_000)
+	def(&o.IndexEntries, 20_000_000)
+	def(&o.FlushInterval, 500*time.Millisecond)
+	def(&o.FlushLeastPages, 4)
+	def(&o.FlushThorough, 10*time.Second)
+	def(&o.SyncFlushTimeout, 5*time.Second)
+	def(&o.QueueFlushInterval, time.Second)
+	def(&o.QueueFlushThorough, time.Minute)
+	def(&o.DelayLevels, messages.DefaultDelayLevels)
+	def(&o.MaxMessageBytes, 4<<20)
+	def(&o.MaxTransferBytes, 256<<10)
+	def(&o.MaxTransferMessages, 32)
+	def(&o.DiskTransferBytes, 64<<10)
+	def(&o.DiskTransferMessages, 8)
+	def(&o.MemoryRatioPercent, 40)
+	def(&o.MaxPendingPuts, 1<<16)
+	def(&o.MaxPendingBytes, 256<<20)
+	def(&o.MaxParkedPulls, 100_000)
+	def(&o.WindowBytes, 32<<20)
+	def(&o.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
+	def(&o.StopTimeout, 30*time.Second)
+	return o
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// ErrOptions: the options contradict each other or a limit; the message lists every problem.
+var ErrOptions = errors.New("bad options")
+
+// Validate returns all problems of filled-in options at once, each with the value and the limit, or nil.
+func (o Options) Validate() error {
+	var bad []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			bad = append(bad, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Dir != "", "Dir is empty: name the store's folder")
+	check(o.SegmentBytes >= 4096 && o.SegmentBytes <= math.MaxInt32 && o.SegmentBytes%4096 == 0,
+		"SegmentBytes is %d: a multiple of 4096 from 4096 to %d", o.SegmentBytes, math.MaxInt32)
+	check(o.ConsumeQueueFileBytes >= 20 && o.ConsumeQueueFileBytes <= math.MaxInt32,
+		"ConsumeQueueFileBytes is %d: 20 to %d", o.ConsumeQueueFileBytes, math.MaxInt32)
+	check(o.IndexSlots > 0, "IndexSlots is %d: more than 0", o.IndexSlots)
+	check(o.IndexEntries > 1, "IndexEntries is %d: more than 1", o.IndexEntries)
+	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)
+	check(index <= math.MaxInt32, "an index file of IndexSlots %d and IndexEntries %d has %d bytes: at most %d",
+		o.IndexSlots, o.IndexEntries, index, math.MaxInt32)
+	check(o.FlushDiskType == AsyncFlush || o.FlushDiskType == SyncFlush, "FlushDiskType is %d", o.FlushDiskType)
+	for name, d := range map[string]time.Duration{
+		"FlushInterval": o.FlushInterval, "FlushThorough": o.FlushThorough, "SyncFlushTimeout": o.SyncFlushTimeout,
+		"QueueFlushInterval": o.QueueFlushInterval, "QueueFlushThorough": o.QueueFlushThorough, "StopTimeout": o.StopTimeout,
+	} {
+		check(d > 0, "%s is %v: more than 0", name, d)
+	}
+	check(o.MaxMessageBytes > 0 && int64(o.MaxMessageBytes) <= math.MaxInt32-record.MinBytes-1<<16,
+		"MaxMessageBytes is %d", o.MaxMessageBytes)
+	check(o.MaxTransferBytes > 0 && o.MaxTransferMessages > 0 && o.DiskTransferBytes > 0 && o.DiskTransferMessages > 0,
+		"a transfer limit is not above 0")
+	check(o.MemoryRatioPercent > 0 && o.MemoryRatioPercent <= 100, "MemoryRatioPercent is %d: 1 to 100", o.MemoryRatioPercent)
+	check(o.MaxPendingPuts > 0 && o.MaxPendingBytes > 0, "a limit of pending puts is not above 0")
+	check(o.StoreHost.IsValid(), "StoreHost is no address and port")
+	if _, err := messages.ParseDelayLevels(o.DelayLevels); err != nil {
+		check(false, "DelayLevels: %w", err)
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrOptions, errors.Join(bad...))
+}

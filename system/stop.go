@@ -1,0 +1,104 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+)
+
+// await waits until every builder has built the log up to an offset.
+func (c *cast) await(ctx context.Context, upTo messages.PhysicalOffset) error {
+	answer := messages.NewAnswer[messages.PhysicalOffset]()
+	c.send(actors.RoleDispatcher, messages.AwaitDispatched{UpTo: upTo, Answer: answer})
+	if _, err := answer.Wait(ctx); err != nil {
+		return fmt.Errorf("dispatch up to %d: %w", upTo, err)
+	}
+	return nil
+}
+
+// drain makes everything below an offset of the log readable and durable: log first, then what is derived from it.
+func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	if err := c.await(ctx, end); err != nil {
+		return err
+	}
+	queues := messages.NewAnswer[int64]()
+	c.send(actors.RoleQueueBuilder, messages.FlushQueues{Answer: queues})
+	if _, err := queues.Wait(ctx); err != nil {
+		return fmt.Errorf("flush the consume queues: %w", err)
+	}
+	if c.pids[actors.RoleIndexer] != nil {
+		index := messages.NewAnswer[int64]()
+		c.send(actors.RoleIndexer, messages.FlushIndex{Answer: index})
+		if _, err := index.Wait(ctx); err != nil {
+			return fmt.Errorf("flush the index: %w", err)
+		}
+	}
+	return c.flush(ctx) // the checkpoint that says so
+}
+
+func (c *cast) flush(ctx context.Context) error {
+	answer := messages.NewAnswer[messages.PhysicalOffset]()
+	c.send(actors.RoleFlusher, messages.FlushNow{Answer: answer})
+	if _, err := answer.Wait(ctx); err != nil {
+		return fmt.Errorf("flush the commit log: %w", err)
+	}
+	return nil
+}
+
+func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pids[role], message) }
+
+// stopOrder stops whoever sends before whoever is sent to, so that nothing goes to an actor that has gone.
+var stopOrder = []actors.Role{
+	actors.RoleAllocator, actors.RoleWriter, actors.RoleDispatcher, actors.RoleQueueBuilder, actors.RoleIndexer,
+	actors.RoleFlusher, actors.RolePullHold,
+}
+
+// stopAll stops the actors that are there; each answers what it still holds.
+func (c *cast) stopAll() {
+	for _, role := range stopOrder {
+		if pid := c.pids[role]; pid != nil {
+			_ = c.system.Root.StopFuture(pid).Wait() // a timeout of 10 s of its own: what hangs is left behind
+			delete(c.pids, role)
+		}
+	}
+	c.system.Shutdown()
+}
+
+// removeUnused deletes the segments that were made ahead and never written, as the original does at a clean stop.
+func (s *Store) removeUnused() error {
+	dir := s.opt.CommitLogDir
+	entries, err := s.opt.Disk.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove unused segments: %w", err)
+	}
+	removed := false
+	for _, e := range entries {
+		start, err := segments.ParseName(e.Name)
+		if err != nil || s.log.View().Find(start) != nil || start < int64(s.log.End()) {
+			continue
+		}
+		if err := s.opt.Disk.Remove(path.Join(dir, e.Name)); err != nil {
+			return fmt.Errorf("remove unused segments: %w", err)
+		}
+		removed = true
+	}
+	if !removed {
+		return nil
+	}
+	if err := s.opt.Disk.SyncDir(dir); err != nil {
+		return fmt.Errorf("remove unused segments: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/flusher"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/index"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// ErrStopped: the store has been closed.
+var ErrStopped = errors.New("the store is closed")
+
+// Store is an open message store. Every method is safe for concurrent use.
+type Store struct {
+	opt    Options
+	files  *store.Store
+	log    *commitlog.Log
+	queues *consumequeue.Table
+	index  *index.Set // nil without an index
+	delays messages.DelayLevels
+
+	memoryBytes int64 // what is nearer to the log's end counts as in memory
+
+	admission *admission
+	writer    *mailbox.Combining
+	pullHold  actors.Peer
+	parked    func() int64 // pulls that are held
+	flushed   *flusher.Actor
+	cast      *cast
+	grown     *actors.Bell // rung when the log has grown
+
+	failure failure
+	closing sync.Once
+	closed  chan struct{} // closed when Close begins
+	stopped error         // what Close returned; valid after closing
+}
+
+// Open opens the store in opt.Dir, which is made when it is not there: it takes the lock, recovers what the last run left,
+// and starts the actors. A directory that another process has open is refused with vfs.ErrLocked. Opening may take long
+// after a crash; opt.Progress is told.
+func Open(opt Options) (*Store, error) {
+	opt = opt.Defaults()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	files, err := openFiles(opt)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		opt: opt, files: files, log: files.Log, queues: files.Queues, index: files.Index,
+		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
+	}
+	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them
+	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
+	if err := s.spawn(); err != nil {
+		s.cast.stopAll()
+		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
+	}
+	opt.Logger.Info().Str("dir", opt.Dir).Str("flush", opt.FlushDiskType.String()).Int64("log_min", int64(s.log.Min())).
+		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).
+		Msg("the store is open")
+	return s, nil
+}
+
+func openFiles(opt Options) (*store.Store, error) {
+	o := store.Options{Events: func(e store.Event) {
+		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
+	}}
+	if opt.Progress != nil {
+		o.Progress = func(p store.Progress) { opt.Progress(p.Step, p.Done, p.Total) }
+	}
+	return store.Open(opt.Disk, store.Params{
+		Dir: opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
+		ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
+		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, DelayLevels: opt.DelayLevels,
+	}, o)
+}
+
+// Options returns the options in force, defaults filled in.
+func (s *Store) Options() Options { return s.opt }
+
+// ConfigDir is the folder of the store's configuration files (topics.json and the like).
+func (s *Store) ConfigDir() string { return s.files.Params.ConfigDir() }
+
+// FlushedTo is the durable end of the commit log.
+func (s *Store) FlushedTo() messages.PhysicalOffset {
+	return messages.PhysicalOffset(s.flushed.FlushedTo.Load())
+}
+
+// Writable says why puts are refused, nil while they are taken.
+func (s *Store) Writable() error { return s.admission.cause() }
+
+// EachQueue calls fn for every consume queue with its range of offsets.
+func (s *Store) EachQueue(fn func(key messages.QueueKey, first, end messages.QueueOffset)) {
+	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		lo, hi := q.Range()
+		fn(key, lo, hi)
+	})
+}
+
+// readable says why reads are refused.
+func (s *Store) readable() error {
+	select {
+	case <-s.closed:
+		return ErrStopped
+	default:
+		return nil
+	}
+}
+
+// Close stops the store in order: it refuses new puts, answers those in flight, makes everything durable, dispatches to
+// the end of the log, and gives the directory back. Reads that hold results may release them later. The context bounds
+// the waiting, Options.StopTimeout when it has no deadline; when that is not enough the store is closed all the same, and
+// the next start recovers as after a crash. Only the first call does something, all return the same.
+func (s *Store) Close(ctx context.Context) error {
+	s.closing.Do(func() { s.stopped = s.close(ctx) })
+	return s.stopped
+}
+
+func (s *Store) close(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opt.StopTimeout)
+		defer cancel()
+	}
+	began := time.Now()
+	s.admission.close(ErrStopped)
+	err := s.drain(ctx)
+	close(s.closed)
+	s.cast.stopAll()
+	if err != nil || s.failure.get() != nil {
+		return errors.Join(err, s.failure.get(), s.files.Close())
+	}
+	if err := errors.Join(s.removeUnused(), s.files.CloseClean()); err != nil {
+		return err
+	}
+	s.opt.Logger.Info().Str("dir", s.opt.Dir).Dur("took", time.Since(began)).Msg("the store is closed")
+	return nil
+}
+
+// drain waits until what was taken is answered, dispatched and durable.
+func (s *Store) drain(ctx context.Context) error {
+	select {
+	case <-s.admission.drained:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for puts in flight: %w", context.Cause(ctx))
+	}
+	if s.failure.get() != nil {
+		return nil // nothing more can be made durable
+	}
+	return s.cast.drain(ctx, s.log.End())
+}
+
+// failure keeps the first failure of a storage actor.
+type failure struct {
+	mu    sync.Mutex
+	cause error
+}
+
+// set notes a failure; it tells whether it was the first.
+func (f *failure) set(cause error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cause != nil {
+		return false
+	}
+	f.cause = cause
+	return true
+}
+
+func (f *failure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cause
+}

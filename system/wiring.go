@@ -1,0 +1,198 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/allocator"
+	"github.com/actormq/actormq/actors/flusher"
+	"github.com/actormq/actormq/actors/indexer"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/actors/pullhold"
+	"github.com/actormq/actormq/actors/reput"
+	"github.com/actormq/actormq/actors/writer"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+)
+
+// inlineBatches is how many batches a caller appends for others before a goroutine takes over.
+const inlineBatches = 4
+
+// cast is the store's actors, in an actor system of their own that has no remote: nobody outside can stop them.
+type cast struct {
+	system *actor.ActorSystem
+	pids   map[actors.Role]*actor.PID
+	ports  map[actors.Role]*mailbox.Combining
+}
+
+// spawn starts the actors, those first whom the others tell.
+func (s *Store) spawn() error {
+	s.cast = newCast(s.opt)
+	steps := []func() error{
+		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnAllocatorAndWriter,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newCast(opt Options) *cast {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(slogFactory(opt.Logger)),
+		actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
+	return &cast{system: system, pids: map[actors.Role]*actor.PID{}, ports: map[actors.Role]*mailbox.Combining{}}
+}
+
+// spawn starts one actor under its role's name.
+func (c *cast) spawn(role actors.Role, a actor.Actor, mb *mailbox.Combining) (actors.Peer, error) {
+	props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithMailbox(mb.Producer()))
+	pid, err := c.system.Root.SpawnNamed(props, pidName(role))
+	if err != nil {
+		return actors.Peer{}, fmt.Errorf("spawn %s: %w", role, err)
+	}
+	c.pids[role], c.ports[role] = pid, mb
+	return actors.NewPeer(c.system.Root, pid), nil
+}
+
+// address is the peer of a role that is still to be spawned.
+func (c *cast) address(role actors.Role) actors.Peer {
+	return actors.NewPeer(c.system.Root, actor.NewPID(c.system.Address(), pidName(role)))
+}
+
+func pidName(role actors.Role) string { return "store/" + string(role) }
+
+// blocking is the mailbox of an actor that may wait for the disk: it runs on a goroutine of its own.
+func (s *Store) blocking(role actors.Role) *mailbox.Combining {
+	return mailbox.New(mailbox.Options{Limit: s.opt.MaxPendingPuts + 1024, OnPanic: func(reason any, stack []byte) {
+		s.opt.Logger.Error().Str("role", string(role)).Interface("panic", reason).Bytes("stack", stack).Msg("an actor panicked")
+	}})
+}
+
+// onFailed is told by a storage actor that it has failed: the store turns read-only, for good. The others are told on
+// goroutines of their own, as one of them may be the sender.
+func (s *Store) onFailed(m messages.Failed) {
+	if !s.failure.set(fmt.Errorf("%s: %w: %w", m.Role, messages.ErrFailed, m.Cause)) {
+		return
+	}
+	s.admission.close(s.failure.get())
+	for _, role := range []actors.Role{actors.RoleWriter, actors.RoleFlusher} {
+		if pid := s.cast.pids[role]; pid != nil && string(role) != m.Role {
+			go s.cast.system.Root.Send(pid, m)
+		}
+	}
+	if s.opt.OnFailed != nil {
+		s.opt.OnFailed(m)
+	}
+}
+
+func (s *Store) spawnPullHold() (err error) {
+	a := pullhold.New(pullhold.Config{
+		Max: func(key messages.QueueKey) messages.QueueOffset { return s.MaxOffset(key) }, Limit: s.opt.MaxParkedPulls,
+		Logger: s.opt.Logger,
+	})
+	s.parked = a.Held
+	s.pullHold, err = s.cast.spawn(actors.RolePullHold, a, s.blocking(actors.RolePullHold))
+	return err
+}
+
+func (s *Store) spawnFlusher() error {
+	s.flushed = flusher.New(flusher.Config{
+		Disk: s.opt.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
+		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
+		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
+	})
+	_, err := s.cast.spawn(actors.RoleFlusher, s.flushed, s.blocking(actors.RoleFlusher))
+	return err
+}
+
+func (s *Store) peer(role actors.Role) actors.Peer {
+	return actors.NewPeer(s.cast.system.Root, s.cast.pids[role])
+}
+
+func (s *Store) spawnBuilders() error {
+	hold := reput.Listener{Peer: s.pullHold, Wants: func(messages.QueueKey) bool { return s.parked() > 0 }}
+	queues := reput.NewQueueBuilder(reput.QueueConfig{
+		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold},
+		Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushInterval, ThoroughInterval: s.opt.QueueFlushThorough,
+		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,
+	})
+	if _, err := s.cast.spawn(actors.RoleQueueBuilder, queues, s.blocking(actors.RoleQueueBuilder)); err != nil {
+		return err
+	}
+	if s.index == nil {
+		return nil
+	}
+	a := indexer.New(indexer.Config{
+		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
+	})
+	_, err := s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
+	return err
+}
+
+func (s *Store) onQueueProblem(p messages.QueueProblem) {
+	s.opt.Logger.Warn().Str("topic", p.Queue.Topic).Int32("queue", p.Queue.QueueID).Err(p.Err).Msg("a consume queue has a problem")
+}
+
+func (s *Store) onDamage(d messages.LogDamage) {
+	s.opt.Logger.Error().Str("dir", s.log.Dir()).Int64("from", int64(d.From)).Int64("to", int64(d.To)).Err(d.Err).
+		Msg("the commit log is damaged: these bytes are skipped")
+}
+
+func (s *Store) spawnDispatcher() error {
+	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Peer: s.peer(actors.RoleQueueBuilder)}}
+	if s.index != nil {
+		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Peer: s.peer(actors.RoleIndexer), Credit: 64})
+	}
+	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
+	a := reput.New(reput.Config{
+		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders,
+		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
+	})
+	_, err := s.cast.spawn(actors.RoleDispatcher, a, s.blocking(actors.RoleDispatcher))
+	return err
+}
+
+func (s *Store) spawnAllocatorAndWriter() error {
+	o := s.opt
+	window := max(o.WindowBytes, 0)
+	alloc, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
+		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
+		SegmentBytes: o.SegmentBytes, WindowBytes: window, Log: o.Logger,
+	}), s.blocking(actors.RoleAllocator))
+	if err != nil {
+		return err
+	}
+	w := writer.New(writer.Config{
+		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
+		Allocator: alloc, Appended: []*actors.Bell{s.grown}, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
+		WindowBytes: window,
+	})
+	s.writer = mailbox.New(mailbox.Options{
+		Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,
+	})
+	_, err = s.cast.spawn(actors.RoleWriter, w, s.writer)
+	return err
+}
+
+// prepareDir is where segments are made, beside the log's folder and on the same file system.
+const prepareDir = "prepare"
+
+// queueOffsets reads the queue-offset table from the files: the writer asks for it after a panic. The dispatcher first
+// builds up to the end of the log.
+func (s *Store) queueOffsets() (map[messages.QueueKey]messages.QueueOffset, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.opt.StopTimeout)
+	defer cancel()
+	if err := s.cast.await(ctx, s.log.End()); err != nil {
+		return nil, err
+	}
+	table := make(map[messages.QueueKey]messages.QueueOffset, s.queues.Len())
+	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { table[key] = q.Max() })
+	return table, nil
+}

@@ -142,9 +142,16 @@ func TestCrashAtEveryStep(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, []Values{old, now}, got)
 			}
-			got, err := Load(disk.Clone(), name)
+			killed := disk.Clone()
+			got, err := Load(killed, name)
 			require.NoError(t, err)
 			require.Contains(t, []Values{old, now}, got)
+			require.NoError(t, Save(killed, name, Values{7, 8, 9}))
+			for seed := range uint64(20) {
+				got, err := Load(killed.Crash(seed), name)
+				require.NoError(t, err)
+				require.Equal(t, Values{7, 8, 9}, got, "whatever the killed process had left")
+			}
 			return nil
 		})
 		require.NoError(t, Save(disk, name, now))

@@ -14,7 +14,8 @@ import (
 
 // Truncate cuts the queue so that it ends at a queue offset between Min and Max, and clears everything behind it in the
 // files, also what no unit of the queue is (so Truncate(Max()) makes sense after an unclean stop, and after damage).
-// Durable after Sync. Readers get what was there before, or ErrChanged. Builder only.
+// Durable after Sync, and so is all that remains, also what an earlier process had written without syncing it; therefore
+// recovery calls it for every queue after an unclean stop. Readers get what was there before, or ErrChanged. Builder only.
 //
 // A file that is cut in the middle is shortened and extended again; a process that is killed just between leaves it short
 // and full of units, which OpenTable mends.
@@ -35,7 +36,6 @@ func (q *Queue) Truncate(to messages.QueueOffset) error {
 		return err
 	}
 	q.cur = nil
-	q.unsynced.Store(true)
 	q.tail.Store(t.cut(int64(to), end))
 	if q.written.Load() > int64(to) {
 		q.written.Store(int64(to))
@@ -82,6 +82,9 @@ func (q *Queue) cutFiles(to int64) error {
 			first, last = start, max(last, start)
 		default:
 			first, last = start, max(last, start)
+			if q.loaded {
+				q.touch(start)
+			}
 		}
 		if err != nil {
 			return err

@@ -353,3 +353,68 @@ func TestPowerCutLeavesNoFillerOnlyFile(t *testing.T) {
 	}
 	require.Positive(t, seen)
 }
+
+// TestKilledThenPowerCut ends the process before a Sync, goes on from what it wrote, syncs, and cuts the power: what the first
+// process had not synced must be durable too.
+func TestKilledThenPowerCut(t *testing.T) {
+	disk, _, q := newTable(t)
+	appendUnits(t, q, 0, 15)
+	require.NoError(t, q.Write())
+	requireDurable(t, disk.Clone(), 15)
+
+	appendUnits(t, q, 15, 25)
+	require.NoError(t, q.Sync())
+	require.NoError(t, q.Truncate(20))
+	requireDurable(t, disk.Clone(), 20)
+}
+
+func requireDurable(t *testing.T, disk *memfs.Disk, end int64) {
+	table := openTable(t, disk, small)
+	q := table.Lookup(key)
+	require.NoError(t, q.Truncate(messages.QueueOffset(end)))
+	require.NoError(t, table.Sync())
+	for seed := range uint64(30) {
+		requireUnits(t, reopen(t, disk.Crash(seed)), 0, end)
+	}
+}
+
+// TestReadBesideTruncate cuts the queue, and fills it with other units, just before the reader's pread.
+func TestReadBesideTruncate(t *testing.T) {
+	disk, _, q := newTable(t)
+	appendUnits(t, q, 0, 30)
+	require.NoError(t, q.Write())
+	q.Cool()
+	done := false
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindRead && !done {
+			done = true
+			require.NoError(t, q.Truncate(10))
+			_, err := q.Append(unit(77), 10)
+			require.NoError(t, err)
+			require.NoError(t, q.Write())
+		}
+		return nil
+	})
+	_, err := q.Read(10, make([]Unit, 5))
+	require.ErrorIs(t, err, ErrChanged)
+	var got [5]Unit
+	n, err := q.Read(10, got[:])
+	require.NoError(t, err)
+	require.Equal(t, []Unit{unit(77)}, got[:n])
+}
+
+// TestReadersOfAnOldTailKeepIt looks at the memory that a reader may hold while the builder goes on.
+func TestReadersOfAnOldTailKeepIt(t *testing.T) {
+	_, _, q := newTable(t)
+	appendUnits(t, q, 0, 12)
+	old := q.tail.Load()
+	require.NoError(t, q.Truncate(5))
+	_, err := q.Append(unit(77), 5)
+	require.NoError(t, err)
+	var got [12]Unit
+	n, err := q.read(old, 0, got[:])
+	require.NoError(t, err)
+	for i, u := range got[:n] {
+		require.Equal(t, unit(int64(i)), u)
+	}
+}

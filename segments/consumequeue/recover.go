@@ -28,7 +28,7 @@ func (q *Queue) recover() error {
 	if err != nil {
 		return err
 	}
-	q.names = true // after a kill, names may still be on their way to the disk: the next Sync that has work sees to that
+	q.names, q.loaded = true, true // after a kill, names and contents may still be on their way to the disk
 	if files, err = q.dropEmpty(files); err != nil || len(files) == 0 {
 		return err
 	}

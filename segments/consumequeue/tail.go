@@ -98,8 +98,8 @@ func (t *tail) drop(written int64) {
 	}
 }
 
-// cut returns a new tail that ends at to. Chunks below are shared, the one that to falls into is copied, because the
-// builder goes on writing there while readers may still look at the old one.
+// cut returns a new tail that ends at to. It shares the chunks; the one that to falls into ends there for the new tail, so
+// the builder goes on in another one and readers of the old tail see no change.
 func (t *tail) cut(to, physicalEnd int64) *tail {
 	n := newTail(min(t.min.Load(), to), to, physicalEnd)
 	var list []*chunk
@@ -108,7 +108,7 @@ func (t *tail) cut(to, physicalEnd int64) *tail {
 			break
 		}
 		if c.end() > to {
-			c = &chunk{first: c.first, buf: append([]byte(nil), c.at(c.first, to)...)}
+			c = &chunk{first: c.first, buf: c.at(c.first, to)}
 		}
 		list = append(list, c)
 	}

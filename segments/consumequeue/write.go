@@ -62,7 +62,7 @@ func (q *Queue) syncFiles() error {
 		}
 		q.names = false
 	}
-	q.dirty = nil
+	q.dirty, q.loaded = nil, false
 	q.unsynced.Store(false)
 	return nil
 }

@@ -36,6 +36,7 @@ func (f *osFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, rangeError("read", f.name, off, int64(len(p)), err)
 }
 
+// WriteAt, when it fails, may have written more than it counts.
 func (f *osFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.f.WriteAt(p, off)
 	if err != nil {

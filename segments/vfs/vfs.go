@@ -26,7 +26,8 @@ type Disk interface {
 	Create(name string) (File, error)
 	// Remove deletes a file or an empty folder; durable after SyncDir of its folder.
 	Remove(name string) error
-	// Rename moves a file over another atomically; durable after SyncDir of the new name's folder.
+	// Rename moves a file over another atomically, or a folder to a name that is free; durable after SyncDir of the new
+	// name's folder.
 	Rename(oldName, newName string) error
 	// MkdirAll makes a folder and its missing parents, and makes their names durable.
 	MkdirAll(dir string) error
@@ -68,13 +69,13 @@ type File interface {
 	// Truncate sets the length; what is added reads as zeros and may be sparse.
 	Truncate(size int64) error
 	// Allocate reserves real space for [off, off+n) and extends the file to off+n at least; ErrNoSpace when there is
-	// none. Existing content stays. Where the platform can't reserve, the file is only extended.
+	// none, and then the length stays. Existing content stays. Where the platform can't reserve, the file is only extended.
 	Allocate(off, n int64) error
 	// DataSync makes all written data (through WriteAt or a mapping) and the length durable.
 	DataSync() error
 	// StartWriteback asks the system to begin writing [off, off+n) to the disk; a hint, nothing is guaranteed.
 	StartWriteback(off, n int64) error
-	// Map maps the first n bytes. Changes through a writable mapping are seen by ReadAt, and the reverse. A private
+	// Map maps the first n bytes, 1 to Size (fs.ErrInvalid otherwise); it outlives Close. Changes through a writable mapping are seen by ReadAt, and the reverse. A private
 	// mapping may be written; its changes are never seen by the file.
 	Map(n int64, mode MapMode) (Mapping, error)
 }
@@ -94,7 +95,8 @@ type Mapping interface {
 	// Bytes is the mapped content; it must not be touched after Unmap.
 	Bytes() []byte
 	// Populate makes the pages of [off, off+n) present and writable, so that later writes to them do not fault now.
-	// Write-back makes a page fault once more, cheaply. Where the platform can't, the pages are read.
+	// Write-back makes a page fault once more, cheaply. Pages of a MapRead mapping are made present only. ErrFault when a
+	// page can't be had.
 	Populate(off, n int64) error
 	// Unmap ends the mapping; the caller makes sure that no reader is left.
 	Unmap() error

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// apply does what the plan says. It can be interrupted anywhere: what it has done so far does not change what the next
+// plan finds.
+func (s *Store) apply(p *Plan) error {
+	steps := []func(*Plan) error{s.cutLog, s.cutQueues, s.cutIndex, s.dispatch, s.syncDerived, s.raiseMins}
+	for _, step := range steps {
+		if err := step(p); err != nil {
+			return fmt.Errorf("recovery: %w", err)
+		}
+	}
+	return nil
+}
+
+// cutLog makes the log end at the plan's end: everything behind is copied aside, and then gone from the disk, the last
+// segment first. What is left is durable.
+func (s *Store) cutLog(p *Plan) error {
+	for _, h := range p.Holes {
+		s.tell(Event{What: FoundHole, From: int64(h.From), To: int64(h.To), Err: h.Err})
+	}
+	q := &quarantine{disk: s.Disk, dir: s.Params.QuarantineDir(), limit: s.Params.QuarantineBytes, now: s.now()}
+	cut := s.Log.CutTo(p.End, p.LastStoreMs)
+	for i := len(cut) - 1; i >= 0; i-- {
+		if err := s.removeSegment(q, cut[i], p.Remove[i]); err != nil {
+			return errors.Join(err, retireAll(cut[:i]))
+		}
+	}
+	if len(cut) > 0 {
+		if err := s.Disk.SyncDir(s.Log.Dir()); err != nil {
+			return err
+		}
+	}
+	if err := s.zeroTail(q, p); err != nil {
+		return err
+	}
+	s.Report.Quarantine = q.run
+	return s.syncLog(p.ScanFrom)
+}
+
+// removeSegment deletes a whole segment behind the end.
+func (s *Store) removeSegment(q *quarantine, seg *segments.Segment, r Removal) error {
+	s.keep(q, seg, r.Used)
+	var err error
+	seg.Retire(func(e error) { err = e })
+	if err = errors.Join(err, s.Disk.Remove(r.Path)); err != nil {
+		return err
+	}
+	s.tell(Event{What: RemovedSegment, Path: r.Path})
+	return nil
+}
+
+func retireAll(segs []*segments.Segment) error {
+	var errs []error
+	for _, seg := range segs {
+		seg.Retire(func(err error) { errs = append(errs, err) })
+	}
+	return errors.Join(errs...)
+}
+
+// zeroTail clears what is behind the end in its segment.
+func (s *Store) zeroTail(q *quarantine, p *Plan) error {
+	if p.Tail.Empty() {
+		return nil
+	}
+	seg := s.Log.View().Last()
+	s.keep(q, seg, p.Tail)
+	err := vfs.Guard(seg.Path(), func() error {
+		clear(seg.Data()[int64(p.Tail.From)-seg.Start() : int64(p.Tail.To)-seg.Start()])
+		return nil
+	})
+	if err == nil {
+		err = seg.DataSync()
+	}
+	if err != nil {
+		return fmt.Errorf("clear %s behind the end: %w", seg.Path(), err)
+	}
+	s.tell(Event{What: CutTail, Path: q.run, From: int64(p.Tail.From), To: int64(p.Tail.To), Err: p.Stop})
+	return nil
+}
+
+// keep copies what is about to be cut. That there is no room for the copy is reported and does not keep the store closed.
+func (s *Store) keep(q *quarantine, seg *segments.Segment, span Span) {
+	if span.Empty() {
+		return
+	}
+	if err := q.keep(seg, span); err != nil {
+		s.tell(Event{What: NotKept, Path: seg.Path(), From: int64(span.From), To: int64(span.To), Err: err})
+	}
+}
+
+// syncLog makes the scanned part of the log durable: after a kill it may be in the page cache only, and who goes on from
+// here takes everything below the end for flushed.
+func (s *Store) syncLog(from messages.PhysicalOffset) error {
+	view := s.Log.View()
+	for i := range view.Len() {
+		seg := view.At(i)
+		if seg.Start()+seg.Size() <= int64(from) {
+			continue
+		}
+		if err := seg.DataSync(); err != nil {
+			return fmt.Errorf("sync %s: %w", seg.Path(), err)
+		}
+	}
+	return nil
+}
+
+// cutQueues takes the consume queues back to what the plan believes of them.
+func (s *Store) cutQueues(p *Plan) error {
+	for _, step := range p.Queues {
+		q := s.Queues.Lookup(step.Queue)
+		if q == nil {
+			continue
+		}
+		if err := s.cutQueue(q, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) cutQueue(q *consumequeue.Queue, step QueueStep) error {
+	if step.Drop {
+		s.tell(Event{What: DroppedQueue, Queue: step.Queue, Err: step.Why})
+		return q.Destroy()
+	}
+	if step.Why != nil {
+		s.tell(Event{What: CutQueue, Queue: step.Queue, From: int64(step.Cut), Err: step.Why})
+	}
+	return q.Truncate(step.Cut)
+}
+
+// cutIndex takes the index back to what the plan believes of it.
+func (s *Store) cutIndex(p *Plan) error {
+	if s.Index == nil {
+		return nil
+	}
+	if p.Index.DropDamaged {
+		for _, d := range s.Index.Damaged() {
+			s.tell(Event{What: DroppedIndex, Path: d.Path, Err: d.Err})
+		}
+		if err := s.Index.DropDamaged(); err != nil {
+			return err
+		}
+	}
+	if p.Index.Cut < 0 {
+		return nil
+	}
+	if before := s.Index.EndPhysical(); before >= p.Index.Cut {
+		s.tell(Event{What: CutIndex, From: int64(p.Index.Cut)})
+	}
+	return s.Index.Truncate(p.Index.Cut)
+}
+
+// syncDerived makes queues and index durable.
+func (s *Store) syncDerived(*Plan) error {
+	err := s.Queues.Sync()
+	if s.Index != nil {
+		err = errors.Join(err, s.Index.Flush())
+	}
+	return err
+}
+
+// raiseMins makes each queue begin at the first record that the log still has (spec/store.md §8.7).
+func (s *Store) raiseMins(p *Plan) error {
+	if p.Min <= 0 {
+		return nil
+	}
+	var err error
+	s.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) {
+		if err == nil {
+			err = q.SetMin(p.Min)
+		}
+	})
+	return err
+}

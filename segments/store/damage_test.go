@@ -1,0 +1,401 @@
+package store_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// damages are things that can happen to a store of 100 messages; each tells which of them are lost.
+var damages = map[string]func(t testing.TB, disk *memfs.Disk, w *logWriter) (lost []int){
+	"nothing": func(testing.TB, *memfs.Disk, *logWriter) []int { return nil },
+	"torn tail": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		last := w.puts[99]
+		patchLog(t, disk, (last.from+last.to)/2, zeroBytes(last.to-(last.from+last.to)/2))
+		return []int{99}
+	},
+	"torn header at the tail": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.puts[99].from, zeroBytes(40))
+		return []int{99}
+	},
+	"garbage behind the end": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.pos, []byte(strings.Repeat("garbage", 30)))
+		return nil
+	},
+	"huge size behind the end": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.pos, binary.BigEndian.AppendUint32([]byte{0x7f, 0xff, 0xff, 0xff}, record.Magic))
+		return nil
+	},
+	"prepared segments": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		end := w.pos - w.pos%testSegment
+		createFile(t, disk, segmentPath(end+testSegment), testSegment)
+		createFile(t, disk, segmentPath(end+2*testSegment), testSegment)
+		return nil
+	},
+	"used segment behind the end": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.pos-w.pos%testSegment+testSegment+100, []byte("something"))
+		return nil
+	},
+	"torn record in the middle (W3)": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.puts[50].from, zeroBytes(60))
+		return []int{50}
+	},
+	"flipped bit in a body (W3)": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.puts[51].from+88, []byte{^w.puts[51].body[0]})
+		return []int{51}
+	},
+	"damaged size": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.puts[60].from, []byte{0, 0, 1})
+		return []int{60}
+	},
+	"two records lost in the middle": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, w.puts[61].from+10, zeroBytes(w.puts[62].from-w.puts[61].from))
+		return []int{61, 62}
+	},
+	"torn blank": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		for i, p := range w.puts {
+			if p.to != w.puts[i+1].from {
+				patchLog(t, disk, p.to, zeroBytes(record.BlankBytes))
+				return nil
+			}
+		}
+		return nil
+	},
+	"first record of the log": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		patchLog(t, disk, 0, zeroBytes(20))
+		return []int{0}
+	},
+	"missing segment": func(t testing.TB, disk *memfs.Disk, w *logWriter) (lost []int) {
+		require.NoError(t, disk.Remove(segmentPath(testSegment)))
+		for i, p := range w.puts {
+			if p.from/testSegment == 1 {
+				lost = append(lost, i)
+			}
+		}
+		return lost
+	},
+	"missing queues": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		removeTree(t, disk, "s/consumequeue")
+		return nil
+	},
+	"missing queue": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		removeTree(t, disk, "s/consumequeue/B/1")
+		return nil
+	},
+	"short queue file": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		truncateFile(t, disk, queueFile("A", 0), 133)
+		return nil
+	},
+	"queue with zeros at the end": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		overwrite(t, disk, queueFile("A", 0), 10*20, zeroBytes(10*20))
+		return nil
+	},
+	"queue with a hole": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		overwrite(t, disk, queueFile("A", 0), 5*20, zeroBytes(3*20))
+		return nil
+	},
+	"queue ahead of the log": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		overwrite(t, disk, queueFile("A", 0), 17*20, append(unitBytes(w.pos, 150), unitBytes(w.pos+150, 150)...))
+		return nil
+	},
+	"queue with a unit too many (W26)": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		b := readFile(t, disk, queueFile("A", 0))
+		overwrite(t, disk, queueFile("A", 0), 13*20, b[12*20:19*20])
+		return nil
+	},
+	"empty last queue file (W33)": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		createFile(t, disk, "s/consumequeue/A/0/00000000000000000400", testQueue)
+		return nil
+	},
+	"queue of fillers (W4)": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		removeTree(t, disk, "s/consumequeue/A/0")
+		createFile(t, disk, queueFile("A", 0), testQueue)
+		overwrite(t, disk, queueFile("A", 0), 0, unitBytes(0, 0x7fffffff))
+		return nil
+	},
+	"missing index (W17)": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		removeTree(t, disk, "s/index")
+		return nil
+	},
+	"missing last index file": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		names := indexFiles(t, disk)
+		require.NoError(t, disk.Remove(names[len(names)-1]))
+		return nil
+	},
+	"short index file": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		names := indexFiles(t, disk)
+		truncateFile(t, disk, names[len(names)-2], 100)
+		return nil
+	},
+	"no checkpoint": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		require.NoError(t, disk.Remove("s/checkpoint"))
+		return nil
+	},
+	"damaged checkpoint": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		truncateFile(t, disk, "s/checkpoint", 5)
+		return nil
+	},
+	"all derived files gone": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
+		for _, name := range []string{"consumequeue", "index"} {
+			removeTree(t, disk, "s/"+name)
+		}
+		require.NoError(t, disk.Remove("s/checkpoint"))
+		return nil
+	},
+}
+
+func queueFile(topic string, id int) string {
+	return fmt.Sprintf("s/consumequeue/%s/%d/00000000000000000000", topic, id)
+}
+
+func indexFiles(t testing.TB, disk *memfs.Disk) []string {
+	entries, err := disk.List("s/index")
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, path.Join("s/index", e.Name))
+	}
+	return names
+}
+
+// TestDamage opens each damaged store after a clean stop and after a kill: what is not hit is there, in its queue and by its
+// keys, queue offsets go on where they were, and opening again changes nothing.
+func TestDamage(t *testing.T) {
+	for name, damage := range damages {
+		for how, make := range map[string]func(testing.TB, int) (*memfs.Disk, *logWriter){"clean": closed, "killed": killed} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				disk, w := make(t, 100)
+				lost := damage(t, disk, w)
+				s := open(t, disk)
+				first := contentOf(t, s)
+				first.requirePuts(t, without(w.puts, lost))
+				require.Len(t, first.Bodies, 100-len(lost))
+				requireNext(t, w, lost, s.QueueOffsets)
+				require.NoError(t, s.Close())
+				before := tree(t, disk, "s", "/index/", "/checkpoint")
+
+				second, report := recovered(t, disk)
+				require.Equal(t, first, second)
+				require.NotContains(t, events(report), store.CutTail)
+				require.Equal(t, before, tree(t, disk, "s", "/index/", "/checkpoint"))
+				s = open(t, disk)
+				require.NoError(t, s.CloseClean())
+
+				third, report := recovered(t, disk)
+				require.Equal(t, first, third)
+				require.Zero(t, report.Dispatched)
+			})
+		}
+	}
+}
+
+func without(puts []put, lost []int) []put {
+	var kept []put
+	for i, p := range puts {
+		if len(lost) > 0 && lost[0] == i {
+			lost = lost[1:]
+			continue
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// requireNext checks that each queue goes on behind its last message; one that is lost may have lost its offset.
+func requireNext(t *testing.T, w *logWriter, lost []int, next map[messages.QueueKey]messages.QueueOffset) {
+	t.Helper()
+	least := map[messages.QueueKey]messages.QueueOffset{}
+	for _, p := range without(w.puts, lost) {
+		least[p.key] = p.at + 1
+	}
+	for key, want := range w.next {
+		require.GreaterOrEqual(t, next[key], least[key], "%v", key)
+		require.LessOrEqual(t, next[key], want, "%v", key)
+	}
+}
+
+func TestWhatIsCutIsKeptInQuarantine(t *testing.T) {
+	disk, w := killed(t, 100)
+	garbage := strings.Repeat("garbage", 30)
+	patchLog(t, disk, w.pos, []byte(garbage))
+	next := w.pos - w.pos%testSegment + testSegment
+	patchLog(t, disk, next+100, []byte("something"))
+	s := open(t, disk)
+	dir := s.Report.Quarantine
+	require.Equal(t, "s/quarantine/20231114T221320.000Z", dir)
+	require.Equal(t, map[string]string{
+		path.Join(dir, fmt.Sprintf("commitlog-%020d", w.pos)):    garbage,
+		path.Join(dir, fmt.Sprintf("commitlog-%020d", next+100)): "something",
+	}, tree(t, disk, dir))
+	require.Equal(t, []store.Finding{store.RemovedSegment, store.CutTail}, events(s.Report)[:2])
+	require.NoError(t, s.Close())
+
+	patchLog(t, disk, w.pos, []byte("more"))
+	s = open(t, disk)
+	require.Equal(t, dir+"-2", s.Report.Quarantine)
+	require.NoError(t, s.Close())
+
+	p := testParams()
+	p.QuarantineBytes = int64(len(garbage)) + 20
+	patchLog(t, disk, w.pos, []byte("too much"))
+	s, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.Equal(t, []store.Finding{store.NotKept, store.CutTail}, events(s.Report)[:2])
+	require.ErrorContains(t, s.Report.Events[0].Err, "quarantine is full")
+	require.NoError(t, s.Close())
+}
+
+func TestNoRoomForACopyIsReported(t *testing.T) {
+	disk, w := killed(t, 40)
+	patchLog(t, disk, w.pos, []byte("garbage"))
+	full := errors.New("full")
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite && strings.Contains(op.Name, "quarantine") {
+			return full
+		}
+		return nil
+	})
+	s := open(t, disk)
+	require.Equal(t, store.NotKept, s.Report.Events[0].What)
+	require.ErrorIs(t, s.Report.Events[0].Err, full)
+	require.NoError(t, s.Close())
+}
+
+// TestW9 (spec/store.md §16): a blank at the end belongs to the log, so that the end does not move back over a restart.
+func TestW9TrailingBlankBelongsToTheLog(t *testing.T) {
+	for how, make := range map[string]func(testing.TB, int) (*memfs.Disk, *logWriter){"clean": closed, "killed": killed} {
+		disk, w := make(t, 100)
+		rest := testSegment - w.pos%testSegment
+		patchLog(t, disk, w.pos, record.AppendBlank(nil, int32(rest)))
+		c, _ := recovered(t, disk)
+		require.Equal(t, messages.PhysicalOffset(w.pos+rest), c.End, how)
+		c.requirePuts(t, w.puts)
+
+		patchLog(t, disk, w.pos, record.AppendBlank(nil, int32(rest-1)))
+		c, report := recovered(t, disk)
+		require.Equal(t, messages.PhysicalOffset(w.pos), c.End, "it is damaged")
+		require.ErrorIs(t, report.Plan.Stop, store.ErrBlankSize)
+	}
+}
+
+// TestForgedRecordIsNotBelieved puts whole records, with the right places in them, into a body, and damages what is around.
+func TestForgedRecordIsNotBelieved(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.fill(10)
+	forged := w.message(messages.QueueKey{Topic: "Forged"}, "I was never put")
+	raw, err := record.Append(nil, &forged)
+	require.NoError(t, err)
+	bodyAt := w.pos + 88 // from there the record can know its place
+	record.SetPlace(raw, 0, messages.PhysicalOffset(bodyAt), testStartMs)
+	carrier := w.put("A", 0, string(raw)+string(record.AppendBlank(nil, int32(testSegment-(bodyAt+int64(len(raw)))%testSegment))))
+	w.fill(10)
+	require.NoError(t, open(t, disk).CloseClean())
+	for _, clean := range []bool{true, false} {
+		for _, damage := range []int64{0, 4, 30} { // size, magic, place
+			d := disk.Clone()
+			if !clean {
+				createFile(t, d, "s/abort", 0)
+			}
+			patchLog(t, d, carrier.from+damage, []byte{0x55})
+			c, _ := recovered(t, d)
+			require.NotContains(t, c.Queues, messages.QueueKey{Topic: "Forged"})
+			require.NotContains(t, c.Bodies, messages.PhysicalOffset(bodyAt))
+			c.requirePuts(t, append(w.puts[:10:10], w.puts[11:]...))
+		}
+	}
+}
+
+func TestNewerVersionIsRefused(t *testing.T) {
+	disk, w := closed(t, 20)
+	patchLog(t, disk, w.pos, binary.BigEndian.AppendUint32([]byte{0, 0, 0, 200}, record.MagicV2+4))
+	before := tree(t, disk, "s")
+	_, err := store.Open(disk, testParams(), testOptions())
+	require.ErrorIs(t, err, store.ErrNewerLog)
+	require.Equal(t, before, tree(t, disk, "s"))
+}
+
+// TestMissingCommitLog: queues and index without a log are worth nothing.
+func TestMissingCommitLog(t *testing.T) {
+	disk, _ := closed(t, 50)
+	removeTree(t, disk, "s/commitlog")
+	c, report := recovered(t, disk)
+	require.Equal(t, content{
+		Min: -1, Bodies: map[messages.PhysicalOffset]string{}, Queues: map[messages.QueueKey]queueContent{},
+		Keys: map[string][]messages.PhysicalOffset{}, Next: map[messages.QueueKey]messages.QueueOffset{},
+	}, c)
+	require.Contains(t, events(report), store.DroppedQueue)
+	require.Contains(t, events(report), store.CutIndex)
+}
+
+// TestExpiredSegments: the cleaner has deleted the first segments; queues begin with what the log still has.
+func TestExpiredSegments(t *testing.T) {
+	for _, drop := range []string{"", "s/consumequeue", "s/index"} {
+		disk, w := closed(t, 100)
+		for at := int64(0); at < 2*testSegment; at += testSegment {
+			require.NoError(t, disk.Remove(segmentPath(at)))
+		}
+		if drop != "" {
+			removeTree(t, disk, drop)
+		}
+		s := open(t, disk)
+		c := contentOf(t, s)
+		require.Equal(t, messages.PhysicalOffset(2*testSegment), c.Min)
+		kept := w.puts
+		for kept[0].from < 2*testSegment {
+			kept = kept[1:]
+		}
+		require.Len(t, c.Bodies, len(kept))
+		c.requirePuts(t, kept)
+		require.Equal(t, w.next, s.QueueOffsets)
+		for _, q := range c.Queues {
+			require.GreaterOrEqual(t, int64(q.Units[0].PhysicalOffset), int64(2*testSegment))
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestCheckpointAheadOfTheQueues (spec/store.md §16, W18): recovery believes the checkpoint only as far as the queues hold.
+func TestCheckpointAheadOfTheQueues(t *testing.T) {
+	disk, w := killed(t, 100)
+	require.NoError(t, checkpoint.Save(disk, "s/checkpoint", checkpoint.Values{PhysicMs: 1 << 42, LogicsMs: 1 << 42, IndexMs: 1 << 42}))
+	overwrite(t, disk, queueFile("A", 0), 3*20, zeroBytes(17*20))
+	removeTree(t, disk, "s/consumequeue/B/0")
+	removeTree(t, disk, "s/index")
+	c, report := recovered(t, disk)
+	require.Positive(t, report.Plan.ScanFrom)
+	require.Zero(t, report.Plan.QueuesFrom)
+	c.requirePuts(t, w.puts)
+}
+
+// TestCheckpointBoundsTheScan: what is vouched for is not read again.
+func TestCheckpointBoundsTheScan(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.fill(100)
+	w.intervalMs = 100_000
+	w.fill(100)
+	require.NoError(t, open(t, disk).CloseClean())
+	createFile(t, disk, "s/abort", 0)
+	_, report := recovered(t, disk)
+	end := w.pos - w.pos%testSegment
+	require.Equal(t, messages.PhysicalOffset(end-2*testSegment), report.Plan.ScanFrom)
+
+	at := w.puts[150]
+	stored := testStartMs + 150*w.intervalMs
+	require.NoError(t, checkpoint.Save(disk, "s/checkpoint", checkpoint.Values{PhysicMs: stored, LogicsMs: stored, IndexMs: stored}))
+	_, report = recovered(t, disk)
+	require.LessOrEqual(t, int64(report.Plan.ScanFrom), at.from)
+	require.Positive(t, report.Plan.ScanFrom)
+}

@@ -1,0 +1,308 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+)
+
+// dispatcher puts records into the queues and the index that do not have them yet.
+type dispatcher struct {
+	*Store
+	queuesFrom messages.PhysicalOffset
+	indexFrom  messages.PhysicalOffset
+	indexEnd   messages.PhysicalOffset // the last record that was indexed before
+	states     *queueStates[target]
+}
+
+// target is a queue that records go to.
+type target struct {
+	q        *consumequeue.Queue
+	topic    string
+	rejected bool
+}
+
+// dispatch reads the log from the plan's place on. What queues and index have already is skipped.
+func (s *Store) dispatch(p *Plan) error {
+	d := &dispatcher{Store: s, queuesFrom: p.QueuesFrom, indexFrom: p.End}
+	if s.Index != nil {
+		d.indexFrom, d.indexEnd = p.Index.From, s.Index.EndPhysical()
+		if d.indexFrom < 0 {
+			d.indexFrom = max(d.indexEnd, p.Min)
+		}
+	}
+	from := max(min(d.queuesFrom, d.indexFrom), p.Min)
+	if from >= p.End {
+		return nil
+	}
+	d.states = newQueueStates(d.target)
+	// Damage was found by the plan where it mattered; here a wrong checksum alone keeps no record out of its queue, so that
+	// the offsets in the queue stay what they are. Who reads the message learns that it is damaged.
+	w := Walk{Log: s.Log, Queues: s.Queues, Progress: progressOf(s.options.Progress, "dispatch", from, s.Log)}
+	end, stop, err := w.Run(d.align(p, from), d.item)
+	if err != nil {
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	if end < p.End {
+		return fmt.Errorf("dispatch: the log ends at %d, not at %d: %w", end, p.End, stop)
+	}
+	if s.Report.Dispatched > 0 {
+		s.tell(Event{What: Dispatched, From: int64(from), To: int64(p.End)})
+	}
+	return nil
+}
+
+// align returns a place at or in front of the given one where a walk may start. Ends of queues and of the index are ends
+// or starts of records, if what they name is sound; else the walk starts with the segment.
+func (d *dispatcher) align(p *Plan, from messages.PhysicalOffset) messages.PhysicalOffset {
+	err := look(d.Log, from, func(r *record.Record, kind record.Kind) error {
+		if kind == record.KindMessage && r.PhysicalOffset != from {
+			return ErrMisplaced
+		}
+		return nil
+	})
+	if err != nil {
+		return max(d.Log.SegmentStart(from), p.Min)
+	}
+	return from
+}
+
+func (d *dispatcher) item(it *Item) error {
+	if it.Kind != ItemRecord {
+		return nil
+	}
+	r := &it.Record
+	before := d.Report.Dispatched
+	if it.From >= d.queuesFrom && messages.TakesQueueOffset(r.SysFlag) {
+		if err := d.toQueues(r); err != nil {
+			return err
+		}
+	}
+	if it.From >= d.indexFrom {
+		if err := d.toIndex(r); err != nil {
+			return err
+		}
+	}
+	d.Report.Dispatched = min(d.Report.Dispatched, before+1)
+	return nil
+}
+
+func (d *dispatcher) target(key messages.QueueKey) *target {
+	q, err := d.Queues.Create(key)
+	if err != nil {
+		d.tell(Event{What: RejectedRecord, Queue: key, Err: err})
+		return &target{rejected: true}
+	}
+	return &target{q: q, topic: key.Topic}
+}
+
+func (d *dispatcher) toQueues(r *record.Record) error {
+	unit := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.Size, TagsCode: r.TagsCode(d.Delays.Delay)}
+	if err := d.append(d.states.of(r.Topic, r.QueueID), unit, r.QueueOffset); err != nil {
+		return err
+	}
+	if !d.Params.MultiDispatch {
+		return nil
+	}
+	for key, at := range multiQueues(r) {
+		if err := d.append(d.states.of([]byte(key.Topic), key.QueueID), unit, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append puts a unit into a queue that may lack it.
+func (d *dispatcher) append(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
+	if t.rejected || at < 0 {
+		return nil
+	}
+	added, err := t.q.Append(u, at)
+	if err != nil && u.PhysicalOffset < t.q.PhysicalEnd() {
+		return nil // the queue has what came later: this message is of a topic that was deleted and made again
+	}
+	switch {
+	case errors.Is(err, consumequeue.ErrGap):
+		err = d.gap(t, u, at)
+		added = true
+	case errors.Is(err, consumequeue.ErrOrder):
+		err = d.restart(t, u, at)
+		added = true
+	}
+	if added {
+		d.Report.Dispatched++
+	}
+	return err
+}
+
+// gap closes a gap in the queue's offsets, which is one in the log itself: records were lost. Each missing offset gets a
+// unit that names one byte of what lies between the neighbours, so that its reader is told that the message is gone.
+func (d *dispatcher) gap(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
+	next, place := t.q.Max(), t.q.PhysicalEnd()
+	if place < 0 || messages.PhysicalOffset(at-next) > u.PhysicalOffset-place {
+		return d.restart(t, u, at)
+	}
+	for i := next; i < at; i++ {
+		if _, err := t.q.Append(consumequeue.Unit{PhysicalOffset: place, Size: 1}, i); err != nil {
+			return err
+		}
+		place++
+	}
+	d.tell(Event{What: ClosedGap, Queue: t.q.Key(), From: int64(next), To: int64(at)})
+	_, err := t.q.Append(u, at)
+	return err
+}
+
+// restart makes the queue begin anew with a record whose offset does not follow: its topic was deleted and made again, and
+// the newer messages are the ones that count.
+func (d *dispatcher) restart(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
+	key := t.q.Key()
+	if err := t.q.Destroy(); err != nil {
+		return err
+	}
+	q, err := d.Queues.Create(key)
+	if err != nil {
+		return err
+	}
+	t.q = q
+	d.tell(Event{What: RestartedQueue, Queue: key, From: int64(at)})
+	_, err = q.Append(u, at)
+	return err
+}
+
+func (d *dispatcher) toIndex(r *record.Record) error {
+	if r.PhysicalOffset < d.indexEnd || !indexed(r) {
+		return nil
+	}
+	req := requestOf(r, string(r.Topic))
+	if r.PhysicalOffset == d.indexEnd {
+		// A crash may have kept some of its keys from the index; those that are there must not come twice.
+		if all, err := d.hasAllKeys(&req); all || err != nil {
+			return err
+		}
+	}
+	d.Report.Dispatched++
+	return d.Index.BuildFrom(&req)
+}
+
+func (d *dispatcher) hasAllKeys(req *messages.DispatchRequest) (bool, error) {
+	for _, key := range append(strings.Split(string(req.Keys), " "), string(req.UniqKey)) {
+		if key == "" {
+			continue
+		}
+		at, err := d.Index.Query(req.Queue.Topic, key, 1, 0, math.MaxInt64)
+		if err != nil || !slices.Contains(at, req.PhysicalOffset) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// multiQueues yields the further queues that a record names in INNER_MULTI_DISPATCH, with its queue offset in each
+// (spec/store.md §6.4). Lists of different lengths name none.
+func multiQueues(r *record.Record) iter.Seq2[messages.QueueKey, messages.QueueOffset] {
+	return func(yield func(messages.QueueKey, messages.QueueOffset) bool) {
+		properties := messages.ViewProperties(r.Properties)
+		names, _ := properties.Get(messages.PropertyMultiDispatch)
+		offsets, _ := properties.Get(messages.PropertyMultiQueueOffset)
+		if names == "" || strings.Count(names, ",") != strings.Count(offsets, ",") {
+			return
+		}
+		for names != "" {
+			var name, offset string
+			name, names, _ = strings.Cut(names, ",")
+			offset, offsets, _ = strings.Cut(offsets, ",")
+			at, err := strconv.ParseInt(offset, 10, 64)
+			if err != nil || name == "" || at < 0 {
+				continue
+			}
+			key := messages.QueueKey{Topic: strings.Clone(name), QueueID: r.QueueID}
+			if strings.HasPrefix(name, messages.LMQTopicPrefix) {
+				key.QueueID = 0
+			}
+			if !yield(key, messages.QueueOffset(at)) {
+				return
+			}
+		}
+	}
+}
+
+// queueStates keeps something for each queue, found without allocating by the bytes of the topic.
+type queueStates[T any] struct {
+	topics map[string]map[int32]*T
+	fresh  func(messages.QueueKey) *T
+}
+
+func newQueueStates[T any](fresh func(messages.QueueKey) *T) *queueStates[T] {
+	return &queueStates[T]{topics: map[string]map[int32]*T{}, fresh: fresh}
+}
+
+// of returns the state of a queue; it is made when it is not there.
+func (s *queueStates[T]) of(topic []byte, id int32) *T {
+	queues, ok := s.topics[string(topic)]
+	if !ok {
+		queues = map[int32]*T{}
+		s.topics[string(topic)] = queues
+	}
+	t, ok := queues[id]
+	if !ok {
+		t = s.fresh(messages.QueueKey{Topic: string(topic), QueueID: id})
+		queues[id] = t
+	}
+	return t
+}
+
+// find returns the state of a queue, nil when there is none.
+func (s *queueStates[T]) find(key messages.QueueKey) *T { return s.topics[key.Topic][key.QueueID] }
+
+// each calls fn for every state.
+func (s *queueStates[T]) each(fn func(*T)) {
+	for _, queues := range s.topics {
+		for _, t := range queues {
+			fn(t)
+		}
+	}
+}
+
+// requestOf describes a record to the index; Keys and UniqKey are slices of it.
+func requestOf(r *record.Record, topic string) messages.DispatchRequest {
+	req := messages.DispatchRequest{
+		Queue:                     messages.QueueKey{Topic: topic, QueueID: r.QueueID},
+		QueueOffset:               r.QueueOffset,
+		PhysicalOffset:            r.PhysicalOffset,
+		PreparedTransactionOffset: r.PreparedTransactionOffset,
+		StoreTimestampMs:          r.StoreTimestampMs,
+		SizeBytes:                 r.Size,
+		SysFlag:                   r.SysFlag,
+	}
+	for name, value := range messages.ViewProperties(r.Properties).All() {
+		switch name {
+		case messages.PropertyKeys:
+			req.Keys = []byte(value)
+		case messages.PropertyUniqKey:
+			req.UniqKey = []byte(value)
+		}
+	}
+	return req
+}
+
+// indexed tells whether the index has entries for a record.
+func indexed(r *record.Record) bool {
+	if messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
+		return false
+	}
+	for name, value := range messages.ViewProperties(r.Properties).All() {
+		if name == messages.PropertyUniqKey || name == messages.PropertyKeys && strings.Trim(value, " ") != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,22 @@
+// Package store opens the directory of a store and brings it into order: commit log, consume queues, index, checkpoint.
+//
+//	lock ─► load ─► plan (reads only) ─► abort ─► apply: cut ─► dispatch ─► sync ─► checkpoint
+//
+// The commit log is the truth; everything else is made to agree with it. What the plan decides is a value that can be
+// printed and compared ([Plan]); applying it may be interrupted at any moment, and opening again gives the same store.
+//
+//   - Where the log ends (spec/store.md §8.4): behind the last record that parses, has its body's checksum and names its
+//     own place. A blank record at the very end belongs to the log (§16, W9).
+//   - Damage in the middle loses what is damaged, not what follows (§16, W3): the walk goes on at the next record that a
+//     consume queue names, at the record behind the damaged one when that one's own length leads to a sound record, or at
+//     the start of the next segment. Nothing inside a body is ever taken for a record. The damaged bytes stay, as a hole.
+//   - What has to be cut off behind the end is copied to quarantine/ first, then zeroed and synced, so that it never comes
+//     back behind a later record.
+//   - Where dispatch starts: at the first record that a queue or the index does not have. Records of the scanned part are
+//     compared with their queues one by one; a queue that is missing, short, damaged or ahead of the log is mended from
+//     the log, from its beginning where need be. After an unclean stop the checkpoint only says how far back to scan
+//     (§8.5), with a margin, and the index is cut back to what the checkpoint vouches for.
+//
+// Open does all that in the calling goroutine, without actors. The writer, the dispatcher and the others take over from
+// what it returns.
+package store

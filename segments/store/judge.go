@@ -1,0 +1,293 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+)
+
+// Reasons why a queue must be mended.
+var (
+	errBehindLog  = errors.New("names records behind the end of the log")
+	errWrongUnit  = errors.New("a unit does not name its record")
+	errNoRecord   = errors.New("units that name no record of the queue")
+	errNoBegin    = errors.New("units of records at the log's beginning are missing")
+	errOutOfOrder = errors.New("ends behind a record that it does not have")
+)
+
+// judgeUnits is how many units of a queue are read at once.
+const judgeUnits = 32
+
+// judge compares the consume queues with the records that a scan meets.
+type judge struct {
+	*planner
+	verdicts *queueStates[verdict]
+}
+
+// verdict is what is known about one queue.
+type verdict struct {
+	key     messages.QueueKey
+	q       *consumequeue.Queue // nil: there is none
+	drop    bool
+	cut     messages.QueueOffset    // the queue must end here, -1: where it ends
+	why     error                   // of drop or cut
+	from    messages.PhysicalOffset // records from here on must be dispatched to it, -1: none
+	damaged bool                    // units are missing at its end
+	seen    messages.QueueOffset    // behind the last record that the scan has met
+
+	units   []consumequeue.Unit
+	unitsAt messages.QueueOffset
+}
+
+func newJudge(p *planner) *judge {
+	j := &judge{planner: p}
+	j.verdicts = newQueueStates(func(key messages.QueueKey) *verdict {
+		return &verdict{key: key, q: p.queues.Lookup(key), cut: -1, from: -1}
+	})
+	return j
+}
+
+// eachQueue calls fn for every queue of the table until it fails.
+func (j *judge) eachQueue(fn func(*verdict) error) error {
+	var err error
+	j.queues.Each(func(key messages.QueueKey, _ *consumequeue.Queue) {
+		if err == nil {
+			err = fn(j.verdicts.of([]byte(key.Topic), key.QueueID))
+		}
+	})
+	return err
+}
+
+// queuesAlone judges the queues before the log is read: those found damaged, and after an unclean stop, when pages may be
+// missing anywhere, those that are not sound from end to end.
+func (j *judge) queuesAlone() error {
+	return j.eachQueue(func(v *verdict) error {
+		if err := v.q.Damaged(); err != nil && v.q.PhysicalEnd() < 0 {
+			j.dropQueue(v, err)
+			return nil
+		} else if err != nil {
+			v.damaged, v.cut, v.why = true, v.q.Max(), err // what is sound of it is compared like any other
+		}
+		if j.Clean {
+			return nil
+		}
+		err := v.q.Verify()
+		var damage *segments.CorruptionError
+		if errors.As(err, &damage) {
+			j.dropQueue(v, err)
+			return nil
+		}
+		return err
+	})
+}
+
+// dropQueue has the queue built again from the log's beginning.
+func (j *judge) dropQueue(v *verdict, why error) {
+	v.drop, v.why, v.from = true, why, j.Min
+}
+
+// cutAt has the queue cut at a queue offset and built again with the records from a place on.
+func (j *judge) cutAt(v *verdict, at messages.QueueOffset, from messages.PhysicalOffset, why error) {
+	if at <= v.q.Min() || v.q.PhysicalEnd() < 0 {
+		j.dropQueue(v, why)
+		return
+	}
+	v.cut, v.from, v.why = at, from, why
+}
+
+// record judges the queues of a sound record.
+func (j *judge) record(r *record.Record) error {
+	if messages.TakesQueueOffset(r.SysFlag) {
+		if err := j.unit(j.verdicts.of(r.Topic, r.QueueID), r, r.QueueOffset); err != nil {
+			return err
+		}
+		if j.params.MultiDispatch {
+			return j.multi(r)
+		}
+	}
+	return nil
+}
+
+func (j *judge) multi(r *record.Record) error {
+	for key, at := range multiQueues(r) {
+		if err := j.unit(j.verdicts.of([]byte(key.Topic), key.QueueID), r, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unit judges a queue by a record that has a queue offset in it.
+func (j *judge) unit(v *verdict, r *record.Record, at messages.QueueOffset) error {
+	v.seen = max(v.seen, at+1)
+	if v.from >= 0 || at < 0 {
+		return nil
+	}
+	switch {
+	case v.q == nil && at == 0:
+		v.from = r.PhysicalOffset
+	case v.q == nil:
+		v.from = j.Min
+	case at < v.q.Min():
+		j.dropQueue(v, fmt.Errorf("%w: queue offset %d", errNoBegin, at))
+	case at >= v.q.Max():
+		return j.missing(v, r, at)
+	default:
+		return j.compare(v, r, at)
+	}
+	return nil
+}
+
+// missing judges a queue that ends in front of the record's queue offset.
+func (j *judge) missing(v *verdict, r *record.Record, at messages.QueueOffset) error {
+	end := v.q.PhysicalEnd()
+	switch {
+	case end < 0:
+		v.from = j.Min
+	case r.PhysicalOffset < end:
+		// A topic that was deleted and made again has older records with higher offsets in the log: they are gone for good.
+		u, err := v.unitAt(v.q.Max() - 1)
+		if err != nil || Names(j.log, u, v.key, v.q.Max()-1) != nil {
+			j.dropQueue(v, fmt.Errorf("%w: queue offset %d at %d", errOutOfOrder, at, r.PhysicalOffset))
+		}
+	case at == v.q.Max():
+		v.from = r.PhysicalOffset
+	default:
+		v.from = end
+	}
+	return nil
+}
+
+// compare checks that the unit at the record's queue offset names the record, or another one with a right to the place: a
+// topic that was made again gives its offsets anew.
+func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) error {
+	u, err := v.unitAt(at)
+	var damage *segments.CorruptionError
+	switch {
+	case errors.As(err, &damage):
+		j.dropQueue(v, err)
+		return nil
+	case err != nil:
+		return err
+	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size, Names(j.log, u, v.key, at) == nil:
+		return nil
+	}
+	j.cutAt(v, at, r.PhysicalOffset,
+		fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, at, u.PhysicalOffset, r.PhysicalOffset))
+	return nil
+}
+
+// unitAt reads a unit, and some behind it for the next calls.
+func (v *verdict) unitAt(at messages.QueueOffset) (consumequeue.Unit, error) {
+	if i := at - v.unitsAt; i >= 0 && i < messages.QueueOffset(len(v.units)) {
+		return v.units[i], nil
+	}
+	if v.units == nil {
+		v.units = make([]consumequeue.Unit, judgeUnits)
+	}
+	n, err := v.q.Read(at, v.units[:judgeUnits])
+	v.units, v.unitsAt = v.units[:n], at
+	if err != nil {
+		return consumequeue.Unit{}, err
+	}
+	if n == 0 {
+		return consumequeue.Unit{}, fmt.Errorf("%s/%d: %w", v.key.Topic, v.key.QueueID, consumequeue.ErrAboveMax)
+	}
+	return v.units[0], nil
+}
+
+// finish judges what lies behind the last record of each queue, and writes the plan.
+func (j *judge) finish() error {
+	if err := j.eachQueue(j.behind); err != nil {
+		return err
+	}
+	j.QueuesFrom = j.End
+	j.Queues = nil
+	j.verdicts.each(func(v *verdict) {
+		if v.from >= 0 {
+			j.QueuesFrom = min(j.QueuesFrom, max(v.from, j.Min))
+		}
+		if v.q == nil {
+			return
+		}
+		step := QueueStep{Queue: v.key, Drop: v.drop, Cut: v.cut, Why: v.why}
+		if step.Cut < 0 && !j.Clean && v.seen > 0 {
+			step.Cut = v.q.Max() // units of a lost run may lie behind
+		}
+		if step.Drop || step.Cut >= 0 {
+			j.Queues = append(j.Queues, step)
+		}
+	})
+	slices.SortFunc(j.Queues, func(a, b QueueStep) int {
+		return cmp.Or(cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.QueueID, b.Queue.QueueID))
+	})
+	return nil
+}
+
+// behind judges the units that no record of the scan has confirmed.
+func (j *judge) behind(v *verdict) error {
+	if v.drop {
+		return nil
+	}
+	if v.damaged && v.from < 0 && v.seen == 0 {
+		v.from = v.q.PhysicalEnd() // its records may all be older than the scan
+		if v.from > j.End {
+			v.from = j.Min
+		}
+	}
+	if v.q.PhysicalEnd() > j.End {
+		to, err := v.q.Search(j.End)
+		if err != nil {
+			return err
+		}
+		j.shorten(v, to, errBehindLog)
+	}
+	if v.drop || j.Clean || v.q.PhysicalEnd() <= j.ScanFrom {
+		return nil
+	}
+	return j.unconfirmed(v)
+}
+
+// shorten makes the queue end at a queue offset; nothing has to be dispatched for that.
+func (j *judge) shorten(v *verdict, to messages.QueueOffset, why error) {
+	if to <= v.q.Min() {
+		v.drop, v.why = true, why
+		return
+	}
+	if v.cut < 0 || to < v.cut {
+		v.cut, v.why = to, why
+	}
+}
+
+// unconfirmed cuts the queue at the first unit of the scanned part that names another record. What names damage stays:
+// its reader is told that the message is gone.
+func (j *judge) unconfirmed(v *verdict) error {
+	at := v.seen
+	if at == 0 {
+		var err error
+		if at, err = v.q.Search(j.ScanFrom); err != nil {
+			return err
+		}
+	}
+	end := v.q.Max()
+	if v.cut >= 0 {
+		end = v.cut
+	}
+	for at = max(at, v.q.Min()); at < end; at++ {
+		u, err := v.unitAt(at)
+		if err != nil {
+			return err
+		}
+		if errors.Is(Names(j.log, u, v.key, at), ErrOtherRecord) {
+			j.shorten(v, at, fmt.Errorf("%w: queue offset %d", errNoRecord, at))
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/index"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// ErrNewerLog: the log holds records of a version that this program does not know. Nothing is cut then.
+var ErrNewerLog = errors.New("commit log of a newer version")
+
+const (
+	// cleanSegments is how many segments from the end are scanned after a clean stop (spec/store.md §8.4).
+	cleanSegments = 3
+	// queueMarginMs is how far recovery looks back behind the checkpoint for queues. RocketMQ saves it when units are in
+	// memory, and syncs them within 60 s (spec/store.md §16, W18).
+	queueMarginMs = 63_000
+	// indexMarginMs is the same for the index, whose time is saved after the sync.
+	indexMarginMs = 3000
+)
+
+// Plan is what recovery has decided. It is made from reads only. Offsets are physical unless said otherwise.
+type Plan struct {
+	Clean    bool                    // how the store was left
+	ScanFrom messages.PhysicalOffset // the log was read from here on
+	Min, End messages.PhysicalOffset // the log's range; Min is -1 when there is no segment
+	Records  int64                   // sound ones from ScanFrom on
+	// LastStoreMs is the store timestamp of the last record, 0 without any.
+	LastStoreMs int64
+	Stop        error // what stands at End; nil when the last segment is full
+	Holes       []Hole
+	Tail        Span      // what is not zero behind End in its segment
+	Remove      []Removal // segments behind End, in order
+	Queues      []QueueStep
+	QueuesFrom  messages.PhysicalOffset // records from here on go to the queues; End: none has to
+	Index       IndexStep
+}
+
+// Span is a range of physical offsets.
+type Span struct{ From, To messages.PhysicalOffset }
+
+// Empty tells whether there is nothing in it.
+func (s Span) Empty() bool { return s.From >= s.To }
+
+// Hole is damage inside the log.
+type Hole struct {
+	Span
+	Err error
+}
+
+// Removal is a segment behind the end.
+type Removal struct {
+	Path  string
+	Start messages.PhysicalOffset
+	Used  Span // what is not zero in it
+}
+
+// QueueStep is what has to be done to one queue before records are dispatched again.
+type QueueStep struct {
+	Queue messages.QueueKey
+	Drop  bool                 // delete all of it
+	Cut   messages.QueueOffset // otherwise cut it here
+	Why   error                // nil: only what is behind the last unit is cleared
+}
+
+// IndexStep is what has to be done to the index.
+type IndexStep struct {
+	DropDamaged bool
+	Cut         messages.PhysicalOffset // entries of records from here on go; -1: none
+	From        messages.PhysicalOffset // records from here on are indexed; -1: from the last one that is left in the index
+}
+
+// loaded is what the plan is made from.
+type loaded struct {
+	log        *commitlog.Log
+	queues     *consumequeue.Table
+	index      *index.Set // nil: there is none
+	checkpoint checkpoint.Values
+	clean      bool
+}
+
+// planner makes a plan.
+type planner struct {
+	loaded
+	Plan
+	params     Params
+	progress   func(Progress)
+	judge      *judge
+	indexAhead bool // a record was seen that the index does not have
+}
+
+// makePlan reads the log and compares it with queues and index.
+func makePlan(l loaded, params Params, progress func(Progress)) (Plan, error) {
+	p := &planner{loaded: l, params: params, progress: progress}
+	p.Clean, p.Min = l.clean, l.log.Min()
+	from := p.scanStart()
+	for {
+		if err := p.scan(from); err != nil {
+			return Plan{}, fmt.Errorf("recovery plan: %w", err)
+		}
+		if p.Records > 0 || from <= p.Min {
+			break
+		}
+		from = p.Min // nothing sound in the last segments: look at all of it
+	}
+	if err := p.finish(); err != nil {
+		return Plan{}, fmt.Errorf("recovery plan: %w", err)
+	}
+	return p.Plan, nil
+}
+
+// scanStart chooses the segment from which the log is read.
+func (p *planner) scanStart() messages.PhysicalOffset {
+	if p.queues.Len() == 0 {
+		return p.Min
+	}
+	view := p.log.View()
+	last := p.lastBegun()
+	i := max(0, last-cleanSegments+1)
+	if !p.Clean {
+		i = min(i, p.trusted(min(p.checkpoint.PhysicMs, p.checkpoint.LogicsMs)-queueMarginMs))
+	}
+	if view.Len() == 0 {
+		return p.Min
+	}
+	return messages.PhysicalOffset(view.At(i).Start())
+}
+
+// lastBegun is the number of the last segment that does not begin with zeros, -1 when there is none.
+func (p *planner) lastBegun() int {
+	view := p.log.View()
+	for i := view.Len() - 1; i >= 0; i-- {
+		err := look(p.log, messages.PhysicalOffset(view.At(i).Start()), func(*record.Record, record.Kind) error { return nil })
+		if !errors.Is(err, record.ErrUnallocated) {
+			return i
+		}
+	}
+	return -1
+}
+
+// trusted is the number of the last segment whose first record was stored at or before a time, 0 when there is none
+// (spec/store.md §8.5).
+func (p *planner) trusted(ms int64) int {
+	view := p.log.View()
+	for i := p.lastBegun(); i > 0; i-- {
+		start := messages.PhysicalOffset(view.At(i).Start())
+		stored := int64(0)
+		err := look(p.log, start, func(r *record.Record, kind record.Kind) error {
+			if kind == record.KindMessage && r.PhysicalOffset == start {
+				stored = r.StoreTimestampMs
+			}
+			return nil
+		})
+		if err == nil && stored > 0 && stored <= ms {
+			return i
+		}
+	}
+	return 0
+}
+
+// scan reads the log from a place to its end.
+func (p *planner) scan(from messages.PhysicalOffset) error {
+	p.ScanFrom, p.Records, p.Holes, p.indexAhead = from, 0, nil, false
+	p.judge = newJudge(p)
+	if err := p.judge.queuesAlone(); err != nil {
+		return err
+	}
+	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Progress: progressOf(p.progress, "scan", from, p.log)}
+	end, stop, err := w.Run(from, p.item)
+	if err != nil {
+		return err
+	}
+	if p.Min < 0 {
+		end = 0
+	}
+	p.End, p.Stop = end, stop
+	return p.newer(stop)
+}
+
+// newer refuses a log that goes on with a record of an unknown version.
+func (p *planner) newer(stop error) error {
+	if !errors.Is(stop, record.ErrNewerVersion) {
+		return nil
+	}
+	return fmt.Errorf("%w: offset %d: %w", ErrNewerLog, p.End, stop)
+}
+
+func (p *planner) item(it *Item) error {
+	switch it.Kind {
+	case ItemHole:
+		p.Holes = append(p.Holes, Hole{Span: Span{From: it.From, To: it.To}, Err: it.Err})
+	case ItemRecord:
+		p.Records++
+		p.LastStoreMs = it.Record.StoreTimestampMs
+		if p.index != nil && !p.indexAhead && it.From > p.index.EndPhysical() {
+			p.indexAhead = indexed(&it.Record)
+		}
+		return p.judge.record(&it.Record)
+	}
+	return nil
+}
+
+// finish decides about everything that depends on where the log ends.
+func (p *planner) finish() error {
+	if err := p.findTail(); err != nil {
+		return err
+	}
+	if err := p.judge.finish(); err != nil {
+		return err
+	}
+	if p.queues.Len() == 0 && p.Records > 0 {
+		p.QueuesFrom = min(p.QueuesFrom, p.Min)
+	}
+	p.planIndex()
+	return nil
+}
+
+// findTail finds what has to be cut off behind the end.
+func (p *planner) findTail() error {
+	p.Tail, p.Remove = Span{From: p.End, To: p.End}, nil
+	view := p.log.View()
+	for i := range view.Len() {
+		seg := view.At(i)
+		if seg.Start()+seg.Size() <= int64(p.End) {
+			continue
+		}
+		used, err := usedBytes(seg, max(0, int64(p.End)-seg.Start()))
+		if err != nil {
+			return err
+		}
+		if seg.Start() < int64(p.End) {
+			p.Tail = used
+		} else {
+			p.Remove = append(p.Remove, Removal{Path: seg.Path(), Start: messages.PhysicalOffset(seg.Start()), Used: used})
+		}
+	}
+	return nil
+}
+
+// usedBytes returns the part of a segment, from a place in it on, that begins and ends with bytes that are not zero.
+func usedBytes(seg *segments.Segment, from int64) (Span, error) {
+	at := messages.PhysicalOffset(seg.Start())
+	s := Span{From: at, To: at}
+	err := vfs.Guard(seg.Path(), func() error {
+		b := seg.Data()
+		first := from + int64(zeros(b[from:]))
+		if first == int64(len(b)) {
+			return nil
+		}
+		last := len(b)
+		for b[last-1] == 0 {
+			last--
+		}
+		s = Span{From: at + messages.PhysicalOffset(first), To: at + messages.PhysicalOffset(last)}
+		return nil
+	})
+	return s, err
+}
+
+// zeros counts the zero bytes at the start of b.
+func zeros(b []byte) int {
+	const step = 4096
+	var none [step]byte
+	n := 0
+	for n+step <= len(b) && [step]byte(b[n:n+step]) == none {
+		n += step
+	}
+	for n < len(b) && b[n] == 0 {
+		n++
+	}
+	return n
+}
+
+// planIndex decides where the index is cut and goes on.
+func (p *planner) planIndex() {
+	p.Index = IndexStep{Cut: -1, From: p.End}
+	if p.index == nil {
+		return
+	}
+	p.Index.DropDamaged = len(p.index.Damaged()) > 0
+	switch {
+	case !p.Clean:
+		p.Index.Cut, p.Index.From = p.indexTrusted(), -1
+	case p.Index.DropDamaged, p.indexAhead:
+		p.Index.From = -1
+	}
+	if p.index.EndPhysical() >= p.End && p.Index.Cut < 0 {
+		p.Index.Cut = p.End
+	}
+}
+
+// indexTrusted is the place in front of which every record has its entries on the disk, by the checkpoint.
+func (p *planner) indexTrusted() messages.PhysicalOffset {
+	view := p.log.View()
+	if view.Len() == 0 {
+		return p.End
+	}
+	start := messages.PhysicalOffset(view.At(p.trusted(p.checkpoint.IndexMs - indexMarginMs)).Start())
+	return min(start, p.End)
+}
+
+// progressOf makes a walk report through a function that may be nil.
+func progressOf(fn func(Progress), step string, from messages.PhysicalOffset, log *commitlog.Log) func(messages.PhysicalOffset) {
+	if fn == nil {
+		return nil
+	}
+	total := int64(log.End() - from)
+	return func(at messages.PhysicalOffset) { fn(Progress{Step: step, Done: int64(at - from), Total: total}) }
+}

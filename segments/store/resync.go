@@ -1,0 +1,176 @@
+package store
+
+import (
+	"container/heap"
+	"errors"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// resync finds where the log goes on behind the damaged item. Three things are believed: the next record that a consume
+// queue names; the record to which the damaged one's own length leads, when the records from there on lead to what the
+// queues name; the start of a later segment, since no body reaches over it.
+func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset, bool) {
+	named, found := w.nextNamed(it.From)
+	own := it.From + messages.PhysicalOffset(it.Record.Size)
+	inside := found && int64(named) < seg.Start()+seg.Wrote()
+	if own > it.From && (inside && w.leads(own, named) || !inside && w.recordAt(own, nil)) {
+		return own, true
+	}
+	view := w.Log.View()
+	for i := range view.Len() {
+		start := messages.PhysicalOffset(view.At(i).Start())
+		if found && start >= named {
+			break
+		}
+		if start > it.From && w.soundAt(start) {
+			return start, true
+		}
+	}
+	return named, found
+}
+
+// leads tells whether sound records reach from one place to another without a gap.
+func (w *Walk) leads(from, to messages.PhysicalOffset) bool {
+	for from < to {
+		var size int32
+		if !w.recordAt(from, &size) {
+			return false
+		}
+		from += messages.PhysicalOffset(size)
+	}
+	return from == to
+}
+
+// soundAt tells whether a segment begins with a record that names its place, or with a blank.
+func (w *Walk) soundAt(start messages.PhysicalOffset) bool {
+	return look(w.Log, start, func(r *record.Record, kind record.Kind) error {
+		if kind == record.KindMessage && r.PhysicalOffset != start {
+			return ErrMisplaced
+		}
+		return nil
+	}) == nil
+}
+
+// recordAt tells whether a whole record that names its place stands there, and of which size.
+func (w *Walk) recordAt(at messages.PhysicalOffset, size *int32) bool {
+	return look(w.Log, at, func(r *record.Record, kind record.Kind) error {
+		if kind != record.KindMessage || r.PhysicalOffset != at {
+			return ErrMisplaced
+		}
+		if size != nil {
+			*size = r.Size
+		}
+		return nil
+	}) == nil
+}
+
+// look parses what stands at a place, checksum included, and shows it to fn.
+func look(log *commitlog.Log, at messages.PhysicalOffset, fn func(*record.Record, record.Kind) error) error {
+	s, err := log.ReadFrom(at)
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	return vfs.Guard(s.Path(), func() error {
+		r, kind, err := record.Parse(s.Bytes, true)
+		if err != nil {
+			return err
+		}
+		return fn(&r, kind)
+	})
+}
+
+// nextNamed returns the first sound record behind a place that a consume queue names.
+func (w *Walk) nextNamed(behind messages.PhysicalOffset) (messages.PhysicalOffset, bool) {
+	if w.Queues == nil {
+		return 0, false
+	}
+	units := unitHeap{}
+	w.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if q.PhysicalEnd() <= behind {
+			return
+		}
+		c := &unitCursor{key: key, queue: q}
+		var err error
+		if c.at, err = q.Search(behind + 1); err == nil && c.read() {
+			units = append(units, c)
+		}
+	})
+	heap.Init(&units)
+	for len(units) > 0 {
+		c := units[0]
+		if Names(w.Log, c.unit, c.key, c.at) == nil {
+			return c.unit.PhysicalOffset, true
+		}
+		c.at++
+		if c.read() {
+			heap.Fix(&units, 0)
+		} else {
+			heap.Pop(&units)
+		}
+	}
+	return 0, false
+}
+
+// unitCursor walks over the units of one queue.
+type unitCursor struct {
+	key   messages.QueueKey
+	queue *consumequeue.Queue
+	at    messages.QueueOffset
+	unit  consumequeue.Unit
+}
+
+// read fetches the unit at the cursor; false at the end.
+func (c *unitCursor) read() bool {
+	var u [1]consumequeue.Unit
+	n, err := c.queue.Read(c.at, u[:])
+	c.unit = u[0]
+	return err == nil && n == 1
+}
+
+// unitHeap orders cursors by the place that their unit names.
+type unitHeap []*unitCursor
+
+func (h unitHeap) Len() int           { return len(h) }
+func (h unitHeap) Less(i, j int) bool { return h[i].unit.PhysicalOffset < h[j].unit.PhysicalOffset }
+func (h unitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *unitHeap) Push(x any) { *h = append(*h, x.(*unitCursor)) }
+
+// Pop implements heap.Interface.
+func (h *unitHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// ErrOtherRecord: a consume-queue unit names a sound record, but of another queue or queue offset.
+var ErrOtherRecord = errors.New("unit names a record of another place")
+
+// Names checks that a unit of a queue, at a queue offset, names a sound record of that queue and offset. The error is
+// ErrOtherRecord when it names another record, and what is wrong with the record otherwise.
+func Names(log *commitlog.Log, u consumequeue.Unit, key messages.QueueKey, at messages.QueueOffset) error {
+	return look(log, u.PhysicalOffset, func(r *record.Record, kind record.Kind) error {
+		switch {
+		case kind != record.KindMessage || r.Size != u.Size:
+			return ErrOtherRecord
+		case r.PhysicalOffset != u.PhysicalOffset:
+			return ErrMisplaced
+		case r.QueueOffset == at && r.QueueID == key.QueueID && string(r.Topic) == key.Topic:
+			return nil
+		}
+		for k, offset := range multiQueues(r) {
+			if k == key && offset == at {
+				return nil
+			}
+		}
+		return ErrOtherRecord
+	})
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/commitlog"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/index"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Store is an open directory. Open returns it in order: queues and index have everything up to the end of the log, and
+// all of it is durable. The parts follow their own rules for concurrent use; the methods are for one goroutine.
+type Store struct {
+	Params Params   // with the defaults filled in
+	Disk   vfs.Disk // an overlay when opened read-only
+	Log    *commitlog.Log
+	Queues *consumequeue.Table
+	Index  *index.Set // nil without Params.MessageIndex
+	Delays DelayLevels
+
+	Checkpoint    checkpoint.Values                          // as it is on the disk
+	QueueOffsets  map[messages.QueueKey]messages.QueueOffset // of the next message of each queue
+	DispatchFrom  messages.PhysicalOffset                    // where the dispatcher goes on: the end of the log
+	LastExitClean bool
+	Report        Report
+
+	options Options
+	lock    io.Closer
+	overlay *vfs.OverlayDisk // nil unless opened read-only
+}
+
+// Open locks the store in p.Dir, which is made when it is not there, loads it, and recovers it. While it is open `abort`
+// exists; after an error nothing is open, and Open may be called again. A store that somebody else has open is refused
+// with vfs.ErrLocked, one with other file sizes with segments.ErrSize.
+func Open(disk vfs.Disk, p Params, o Options) (*Store, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{Params: p.withDefaults(), Disk: disk, options: o}
+	s.Delays, _ = ParseDelayLevels(s.Params.DelayLevels) // Validate has looked at them
+	if o.ReadOnly {
+		s.overlay = vfs.Overlay(disk)
+		s.Disk = s.overlay
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", p.Dir, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	if err := s.takeLock(); err != nil {
+		return err
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	l := loaded{log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean}
+	plan, err := makePlan(l, s.Params, s.options.Progress)
+	if err != nil {
+		return err
+	}
+	s.Report.Plan = plan
+	if err := checkpoint.SetAbort(s.Disk, s.Params.AbortPath()); err != nil {
+		return err
+	}
+	if err := s.apply(&plan); err != nil {
+		return err
+	}
+	if !s.LastExitClean || s.Report.Dispatched > 0 {
+		if err := s.saveCheckpoint(); err != nil {
+			return err
+		}
+	}
+	s.DispatchFrom = s.Log.End()
+	s.QueueOffsets = make(map[messages.QueueKey]messages.QueueOffset, s.Queues.Len())
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { s.QueueOffsets[key] = q.Max() })
+	return nil
+}
+
+// saveCheckpoint says that everything up to the last record is durable.
+func (s *Store) saveCheckpoint() error {
+	ms := s.Log.StoreTimestampMs()
+	v := checkpoint.Values{PhysicMs: ms, LogicsMs: ms}
+	if s.Index != nil {
+		v.IndexMs = s.Index.FlushedTimestampMs()
+	}
+	if v == s.Checkpoint {
+		return nil
+	}
+	if err := checkpoint.Save(s.Disk, s.Params.CheckpointPath(), v); err != nil {
+		return err
+	}
+	s.Checkpoint = v
+	return nil
+}
+
+// Close closes all files and gives the lock back. `abort` stays: what comes next recovers as after a crash. Nothing may be
+// using the store any more.
+func (s *Store) Close() error {
+	var errs []error
+	if s.Log != nil {
+		errs = append(errs, s.Log.Close())
+	}
+	if s.Queues != nil {
+		errs = append(errs, s.Queues.Close())
+	}
+	if s.Index != nil {
+		errs = append(errs, s.Index.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	if s.overlay != nil {
+		errs = append(errs, s.overlay.Close())
+	}
+	s.Log, s.Queues, s.Index, s.lock, s.overlay = nil, nil, nil, nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close store %s: %w", s.Params.Dir, err)
+	}
+	return nil
+}
+
+// CloseClean makes everything durable, saves the checkpoint, removes `abort` and closes. The log must have been dispatched
+// to its end, and nothing may be using the store any more. On an error `abort` stays.
+func (s *Store) CloseClean() error {
+	err := s.settle()
+	if err != nil {
+		err = fmt.Errorf("close store %s: %w", s.Params.Dir, err)
+	}
+	return errors.Join(err, s.Close())
+}
+
+func (s *Store) settle() error {
+	// Everything but the last segments was synced before they were rolled, or by Open.
+	from := s.Log.End() - messages.PhysicalOffset(2*s.Params.SegmentBytes)
+	if err := s.syncLog(from); err != nil {
+		return err
+	}
+	if err := s.syncDerived(nil); err != nil {
+		return err
+	}
+	if err := s.saveCheckpoint(); err != nil {
+		return err
+	}
+	return checkpoint.ClearAbort(s.Disk, s.Params.AbortPath())
+}
+
+func (s *Store) now() time.Time {
+	if s.options.Now != nil {
+		return s.options.Now()
+	}
+	return time.Now()
+}
+
+// tell notes a finding.
+func (s *Store) tell(e Event) {
+	if len(s.Report.Events) < maxEvents {
+		s.Report.Events = append(s.Report.Events, e)
+	} else {
+		s.Report.MoreEvents++
+	}
+	if s.options.Events != nil {
+		s.options.Events(e)
+	}
+}

@@ -178,9 +178,11 @@ func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) e
 	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size, Names(j.log, u, v.key, at) == nil:
 		return nil
 	}
-	j.cutAt(v, at, r.PhysicalOffset,
-		fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, at, u.PhysicalOffset, r.PhysicalOffset))
-	return nil
+	why := fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, at, u.PhysicalOffset, r.PhysicalOffset)
+	if at, err = v.endBelow(at, r.PhysicalOffset); err == nil {
+		j.cutAt(v, at, r.PhysicalOffset, why)
+	}
+	return err
 }
 
 // unitAt reads a unit, and some behind it for the next calls.
@@ -200,6 +202,21 @@ func (v *verdict) unitAt(at messages.QueueOffset) (consumequeue.Unit, error) {
 		return consumequeue.Unit{}, fmt.Errorf("%s/%d: %w", v.key.Topic, v.key.QueueID, consumequeue.ErrAboveMax)
 	}
 	return v.units[0], nil
+}
+
+// endBelow returns the queue offset behind the last unit in front of one that ends at or below a place in the log: a unit of
+// a damaged record may have any size, and no record could follow it.
+func (v *verdict) endBelow(at messages.QueueOffset, place messages.PhysicalOffset) (messages.QueueOffset, error) {
+	for ; at > v.q.Min(); at-- {
+		u, err := v.unitAt(at - 1)
+		if err != nil {
+			return 0, err
+		}
+		if u.End() <= place {
+			break
+		}
+	}
+	return at, nil
 }
 
 // finish judges what lies behind the last record of each queue, and writes the plan.
@@ -246,7 +263,14 @@ func (j *judge) behind(v *verdict) error {
 		if err != nil {
 			return err
 		}
-		j.shorten(v, to, errBehindLog)
+		below, err := v.endBelow(to, j.End)
+		if err != nil {
+			return err
+		}
+		if below < to && v.from < 0 {
+			v.from = j.Min // what the last units should have named is not known
+		}
+		j.shorten(v, below, errBehindLog)
 	}
 	if v.drop || j.Clean || v.q.PhysicalEnd() <= j.ScanFrom {
 		return nil

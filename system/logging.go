@@ -61,3 +61,8 @@ func (h *slogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h *slogHandler) WithGroup(name string) slog.Handler {
 	return &slogHandler{log: h.log, prefix: h.prefix + name + "."}
 }
+
+// ActorLogging is the option that lets an actor system of the caller's log through a zerolog logger, as the store's does.
+func ActorLogging(log zerolog.Logger) actor.ConfigOption {
+	return actor.WithLoggerFactory(slogFactory(log))
+}

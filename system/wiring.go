@@ -146,9 +146,9 @@ func (s *Store) onDamage(d messages.LogDamage) {
 }
 
 func (s *Store) spawnDispatcher() error {
-	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Peer: s.peer(actors.RoleQueueBuilder)}}
+	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Mailbox: s.cast.ports[actors.RoleQueueBuilder]}}
 	if s.index != nil {
-		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Peer: s.peer(actors.RoleIndexer), Credit: 64})
+		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Mailbox: s.cast.ports[actors.RoleIndexer], Credit: 64})
 	}
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{

@@ -2,6 +2,7 @@ package pullhold
 
 import (
 	"container/heap"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -120,11 +121,25 @@ func (a *Actor) arrived(m messages.MessagesArrived) {
 		list := a.queues[x.Queue]
 		for j := len(list) - 1; j >= 0; j-- {
 			p := list[j]
-			if x.QueueOffset >= p.pull.Offset && (p.pull.Tags == nil || p.pull.Tags(x.TagsCode)) {
-				a.wake(p, messages.WakeArrived)
+			if x.QueueOffset < p.pull.Offset {
+				continue
+			}
+			if why, yes := a.decide(p, x.TagsCode); yes {
+				a.wake(p, why)
 			}
 		}
 	}
+}
+
+// decide asks a pull's filter. A filter that panics costs its own pull only.
+func (a *Actor) decide(p *parked, tagsCode int64) (why messages.WakeReason, yes bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.cfg.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("the filter of a parked pull panicked")
+			why, yes = messages.WakeClosed, true
+		}
+	}()
+	return messages.WakeArrived, p.pull.Tags == nil || p.pull.Tags(tagsCode)
 }
 
 // wake takes a pull out and tells it.

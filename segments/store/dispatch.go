@@ -21,13 +21,19 @@ type dispatcher struct {
 	indexFrom  messages.PhysicalOffset
 	indexEnd   messages.PhysicalOffset // the last record that was indexed before
 	states     *queueStates[target]
+	unwritten  int // units in memory only
 }
+
+// maxUnwritten bounds the units that are kept in memory.
+const maxUnwritten = 1 << 20
 
 // target is a queue that records go to.
 type target struct {
 	q        *consumequeue.Queue
-	topic    string
 	rejected bool
+	// odd is a record whose queue offset does not follow, and that waits for one that confirms it.
+	odd   consumequeue.Unit
+	oddAt messages.QueueOffset // -1: none
 }
 
 // dispatch reads the log from the plan's place on. What queues and index have already is skipped.
@@ -44,15 +50,19 @@ func (s *Store) dispatch(p *Plan) error {
 		return nil
 	}
 	d.states = newQueueStates(d.target)
-	// Damage was found by the plan where it mattered; here a wrong checksum alone keeps no record out of its queue, so that
-	// the offsets in the queue stay what they are. Who reads the message learns that it is damaged.
-	w := Walk{Log: s.Log, Queues: s.Queues, Progress: progressOf(s.options.Progress, "dispatch", from, s.Log)}
+	w := Walk{
+		Log: s.Log, Queues: s.Queues, CheckCRC: s.Params.CheckCRC,
+		Progress: progressOf(s.options.Progress, "dispatch", from, s.Log),
+	}
 	end, stop, err := w.Run(d.align(p, from), d.item)
 	if err != nil {
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	if end < p.End {
 		return fmt.Errorf("dispatch: the log ends at %d, not at %d: %w", end, p.End, stop)
+	}
+	if err := d.settleOdd(); err != nil {
+		return fmt.Errorf("dispatch: %w", err)
 	}
 	if s.Report.Dispatched > 0 {
 		s.tell(Event{What: Dispatched, From: int64(from), To: int64(p.End)})
@@ -81,7 +91,7 @@ func (d *dispatcher) item(it *Item) error {
 	}
 	r := &it.Record
 	before := d.Report.Dispatched
-	if it.From >= d.queuesFrom && messages.TakesQueueOffset(r.SysFlag) {
+	if it.From >= d.queuesFrom && messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0 {
 		if err := d.toQueues(r); err != nil {
 			return err
 		}
@@ -99,9 +109,9 @@ func (d *dispatcher) target(key messages.QueueKey) *target {
 	q, err := d.Queues.Create(key)
 	if err != nil {
 		d.tell(Event{What: RejectedRecord, Queue: key, Err: err})
-		return &target{rejected: true}
+		return &target{rejected: true, oddAt: -1}
 	}
-	return &target{q: q, topic: key.Topic}
+	return &target{q: q, oddAt: -1}
 }
 
 func (d *dispatcher) toQueues(r *record.Record) error {
@@ -122,48 +132,98 @@ func (d *dispatcher) toQueues(r *record.Record) error {
 
 // append puts a unit into a queue that may lack it.
 func (d *dispatcher) append(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
-	if t.rejected || at < 0 {
+	if t.rejected {
 		return nil
 	}
 	added, err := t.q.Append(u, at)
-	if err != nil && u.PhysicalOffset < t.q.PhysicalEnd() {
-		return nil // the queue has what came later: this message is of a topic that was deleted and made again
-	}
 	switch {
-	case errors.Is(err, consumequeue.ErrGap):
-		err = d.gap(t, u, at)
-		added = true
-	case errors.Is(err, consumequeue.ErrOrder):
-		err = d.restart(t, u, at)
-		added = true
+	case err == nil:
+		t.oddAt = -1
+	case u.PhysicalOffset < t.q.PhysicalEnd():
+		return nil // the queue has what came later: this message is of a topic that was deleted and made again
+	case errors.Is(err, consumequeue.ErrGap), errors.Is(err, consumequeue.ErrOrder):
+		added, err = d.misplaced(t, u, at)
 	}
-	if added {
-		d.Report.Dispatched++
+	if err != nil || !added {
+		return err
 	}
-	return err
+	d.Report.Dispatched++
+	if d.unwritten++; d.unwritten < maxUnwritten {
+		return nil
+	}
+	return d.write()
 }
 
-// gap closes a gap in the queue's offsets, which is one in the log itself: records were lost. Each missing offset gets a
-// unit that names one byte of what lies between the neighbours, so that its reader is told that the message is gone.
-func (d *dispatcher) gap(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
-	next, place := t.q.Max(), t.q.PhysicalEnd()
-	if place < 0 || messages.PhysicalOffset(at-next) > u.PhysicalOffset-place {
-		return d.restart(t, u, at)
+// write puts the units that are in memory into the files.
+func (d *dispatcher) write() error {
+	d.unwritten = 0
+	var errs []error
+	d.states.each(func(t *target) {
+		if !t.rejected {
+			errs = append(errs, t.q.Write())
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// misplaced handles a record whose queue offset does not follow. Records may be lost, or the topic was deleted and made
+// again; but the offset itself may be damaged too, since no checksum covers it. So it waits for the next record, which
+// confirms it when it follows.
+func (d *dispatcher) misplaced(t *target, u consumequeue.Unit, at messages.QueueOffset) (bool, error) {
+	if t.oddAt < 0 || !t.confirmed(u, at) {
+		t.odd, t.oddAt = u, at
+		return false, nil
 	}
-	for i := next; i < at; i++ {
+	take := d.restart
+	if t.missing() {
+		take = d.closeGap
+	}
+	if err := take(t); err != nil {
+		return false, err
+	}
+	if at > t.q.Max() {
+		t.odd, t.oddAt = u, at // more is missing between the two
+		return false, nil
+	}
+	return t.q.Append(u, at)
+}
+
+// confirmed tells whether a record may stand behind the odd one.
+func (t *target) confirmed(u consumequeue.Unit, at messages.QueueOffset) bool {
+	missing, room := int64(at-t.oddAt)-1, int64(u.PhysicalOffset-t.odd.End())
+	return missing == 0 || missing > 0 && t.missing() && missing <= room/record.MinBytes
+}
+
+// missing tells whether the odd record stands behind a gap in the queue's offsets, and the log has room for what is
+// missing.
+func (t *target) missing() bool {
+	missing, room := int64(t.oddAt-t.q.Max()), int64(t.odd.PhysicalOffset-t.q.PhysicalEnd())
+	return missing > 0 && t.q.PhysicalEnd() >= 0 && missing <= room/record.MinBytes
+}
+
+// closeGap puts the odd record into the queue. Each missing queue offset gets a unit that names one byte of what lies
+// between the neighbours, so that its reader is told that the message is gone.
+func (d *dispatcher) closeGap(t *target) error {
+	next, place := t.q.Max(), t.q.PhysicalEnd()
+	for i := next; i < t.oddAt; i++ {
 		if _, err := t.q.Append(consumequeue.Unit{PhysicalOffset: place, Size: 1}, i); err != nil {
 			return err
 		}
 		place++
 	}
-	d.tell(Event{What: ClosedGap, Queue: t.q.Key(), From: int64(next), To: int64(at)})
-	_, err := t.q.Append(u, at)
+	d.tell(Event{What: ClosedGap, Queue: t.q.Key(), From: int64(next), To: int64(t.oddAt)})
+	return d.appendOdd(t)
+}
+
+func (d *dispatcher) appendOdd(t *target) error {
+	_, err := t.q.Append(t.odd, t.oddAt)
+	t.oddAt = -1
+	d.Report.Dispatched++
 	return err
 }
 
-// restart makes the queue begin anew with a record whose offset does not follow: its topic was deleted and made again, and
-// the newer messages are the ones that count.
-func (d *dispatcher) restart(t *target, u consumequeue.Unit, at messages.QueueOffset) error {
+// restart makes the queue begin anew with the odd record.
+func (d *dispatcher) restart(t *target) error {
 	key := t.q.Key()
 	if err := t.q.Destroy(); err != nil {
 		return err
@@ -172,10 +232,27 @@ func (d *dispatcher) restart(t *target, u consumequeue.Unit, at messages.QueueOf
 	if err != nil {
 		return err
 	}
+	d.tell(Event{What: RestartedQueue, Queue: key, From: int64(t.oddAt)})
 	t.q = q
-	d.tell(Event{What: RestartedQueue, Queue: key, From: int64(at)})
-	_, err = q.Append(u, at)
-	return err
+	return d.appendOdd(t)
+}
+
+// settleOdd decides about records whose queue offset does not follow and that were the last of their queue: what is missing
+// before may be lost; one with offset 0 is the first of a topic that was made again; any other is left out.
+func (d *dispatcher) settleOdd() error {
+	var errs []error
+	d.states.each(func(t *target) {
+		switch {
+		case t.oddAt == 0:
+			errs = append(errs, d.restart(t))
+		case t.oddAt > 0 && t.missing():
+			errs = append(errs, d.closeGap(t))
+		case t.oddAt > 0:
+			err := fmt.Errorf("%w: queue offset %d, the queue ends at %d", errOutOfOrder, t.oddAt, t.q.Max())
+			d.tell(Event{What: RejectedRecord, Queue: t.q.Key(), From: int64(t.odd.PhysicalOffset), Err: err})
+		}
+	})
+	return errors.Join(errs...)
 }
 
 func (d *dispatcher) toIndex(r *record.Record) error {

@@ -20,9 +20,9 @@ const (
 	NotKept           Finding = "not kept"          // something was cut without a (full) copy: Err says why
 	CutQueue          Finding = "queue cut"         // from queue offset From on
 	DroppedQueue      Finding = "queue dropped"     // to be built again from the log
-	RestartedQueue    Finding = "queue restarted"   // its offsets in the log go back, or leave a gap without room: it now begins at queue offset From
+	RestartedQueue    Finding = "queue restarted"   // its topic was deleted and made again, or its offsets jump: it now begins at queue offset From
 	ClosedGap         Finding = "queue gap closed"  // queue offsets From..To name a place in a hole
-	RejectedRecord    Finding = "record not queued" // its topic or queue cannot be a folder
+	RejectedRecord    Finding = "record not queued" // its topic or queue cannot be a folder, or its queue offset does not follow
 	DroppedIndex      Finding = "index file dropped"
 	CutIndex          Finding = "index cut"   // entries from record From on
 	Dispatched        Finding = "dispatched"  // records From..To went to queues and index again

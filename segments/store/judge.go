@@ -18,7 +18,7 @@ var (
 	errWrongUnit  = errors.New("a unit does not name its record")
 	errNoRecord   = errors.New("units that name no record of the queue")
 	errNoBegin    = errors.New("units of records at the log's beginning are missing")
-	errOutOfOrder = errors.New("ends behind a record that it does not have")
+	errOutOfOrder = errors.New("a record does not follow in its queue")
 )
 
 // judgeUnits is how many units of a queue are read at once.

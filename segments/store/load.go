@@ -36,9 +36,12 @@ func (s *Store) takeLock() error {
 
 func (s *Store) writeLockFile() error {
 	name := s.Params.LockPath()
-	f, err := s.Disk.Create(name)
+	f, err := s.Disk.Open(name, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = s.Disk.Create(name)
+	}
 	if errors.Is(err, fs.ErrExist) {
-		f, err = s.Disk.Open(name, true)
+		f, err = s.Disk.Open(name, true) // somebody else was quicker
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,9 +130,9 @@ func TestFailedOpenCanBeRepeated(t *testing.T) {
 	disk, w := killed(t, 30)
 	broken := errors.New("broken")
 	for k := 0; ; k++ {
-		n := 0
+		var n atomic.Int64 // queues are loaded in parallel
 		disk.Inject(func(memfs.Op) error {
-			if n++; n > k {
+			if n.Add(1) > int64(k) {
 				return broken
 			}
 			return nil

@@ -121,6 +121,7 @@ func TestOverlayShowsWhatHappensBelow(t *testing.T) {
 
 func TestOverlayKeepsChangesAfterClose(t *testing.T) {
 	base := filledBase(t)
+	put(t, base, "/store/commitlog/1", "abc")
 	o := overlay(t, base)
 	f, err := o.Open("/store/commitlog/0", true)
 	require.NoError(t, err)
@@ -129,6 +130,16 @@ func TestOverlayKeepsChangesAfterClose(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.Equal(t, "X123456789", get(t, o, "/store/commitlog/0"))
 	require.Equal(t, "0123456789", get(t, base, "/store/commitlog/0"))
+
+	f, err = o.Open("/store/commitlog/1", true)
+	require.NoError(t, err)
+	m, err := f.Map(3, vfs.MapShared)
+	require.NoError(t, err)
+	m.Bytes()[1] = 'M'
+	require.NoError(t, m.Unmap())
+	require.NoError(t, f.Close())
+	require.Equal(t, "aMc", get(t, o, "/store/commitlog/1"), "a mapping is a change too")
+	require.NoError(t, o.Remove("/store/commitlog/1"))
 
 	require.NoError(t, base.Remove("/store/commitlog/0"))
 	require.Equal(t, "X123456789", get(t, o, "/store/commitlog/0"), "what was changed is the overlay's")

@@ -75,8 +75,9 @@ type File interface {
 	DataSync() error
 	// StartWriteback asks the system to begin writing [off, off+n) to the disk; a hint, nothing is guaranteed.
 	StartWriteback(off, n int64) error
-	// Map maps the first n bytes, 1 to Size (fs.ErrInvalid otherwise); it outlives Close. Changes through a writable mapping are seen by ReadAt, and the reverse. A private
-	// mapping may be written; its changes are never seen by the file.
+	// Map maps the first n bytes, 1 to Size (fs.ErrInvalid otherwise); the mapping outlives Close. Changes through a
+	// writable mapping are seen by ReadAt, and the reverse. A private mapping may be written; its changes are never seen
+	// by the file.
 	Map(n int64, mode MapMode) (Mapping, error)
 }
 

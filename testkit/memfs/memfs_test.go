@@ -166,6 +166,47 @@ func shape(t *testing.T, b []byte) string {
 	return out
 }
 
+func TestEverySyncSeesAMapping(t *testing.T) {
+	d := newDisk(t)
+	f := put(t, d, "/s/a", filled('0', 2*page))
+	m, err := f.Map(2*page, vfs.MapShared)
+	require.NoError(t, err)
+	for _, b := range []byte("123") {
+		copy(m.Bytes()[page:], filled(b, page))
+		if b == '3' {
+			require.NoError(t, m.Unmap())
+		}
+		require.NoError(t, f.DataSync())
+		requireOutcomes(t, outcomes(d, func(after *memfs.Disk) string { return shape(t, content(t, after, "/s/a")) }), "0"+string(b))
+	}
+}
+
+func TestWhatWasCutOffDoesNotComeBack(t *testing.T) {
+	d := newDisk(t)
+	f := put(t, d, "/s/a", filled('o', page))
+	require.NoError(t, f.Truncate(10))
+	cut := 0
+	for seed := range uint64(seeds) {
+		after := d.Crash(seed)
+		f, err := after.Open("/s/a", true)
+		require.NoError(t, err)
+		if size, _ := f.Size(); size != 10 {
+			continue
+		}
+		cut++
+		require.NoError(t, f.Truncate(page))
+		for again := range uint64(6) {
+			got := content(t, after.Crash(again), "/s/a")
+			require.Empty(t, bytes.Trim(got[10:], "\x00"), "seeds %d, %d", seed, again)
+		}
+	}
+	require.Positive(t, cut)
+
+	require.NoError(t, f.Truncate(page))
+	require.NoError(t, f.DataSync())
+	require.Equal(t, append(filled('o', 10), make([]byte, page-10)...), content(t, d.Crash(1), "/s/a"))
+}
+
 func TestOnlyTheLastSyncCounts(t *testing.T) {
 	d := newDisk(t)
 	f := put(t, d, "/s/a", filled('1', page))
@@ -277,6 +318,10 @@ var nameTests = map[string]struct {
 	"replaced by remove and create": {
 		func(d *memfs.Disk) error { return errors.Join(d.Remove("/s/a"), makeFile(d, "/s/a", "A")) },
 		names("/s/a"), []string{"a=a ", "", "a=A "},
+	},
+	"a name used again after a rename": {
+		func(d *memfs.Disk) error { return errors.Join(d.Rename("/s/a", "/s/b"), makeFile(d, "/s/a", "A")) },
+		names("/s/a", "/s/b"), []string{"a=a b=b ", "b=a ", "a=A b=a "},
 	},
 	"folders are durable": {
 		func(d *memfs.Disk) error {

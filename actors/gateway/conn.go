@@ -1,0 +1,268 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+// Errors of calls to a client.
+var (
+	// ErrConnectionClosed: the connection has ended before the answer came.
+	ErrConnectionClosed = errors.New("connection closed")
+	// ErrCallTimeout: the client did not answer in time.
+	ErrCallTimeout = errors.New("the client did not answer in time")
+	// ErrSlowClient: the client does not take what is waiting for it; nothing more is pushed to it.
+	ErrSlowClient = errors.New("the client is too slow")
+)
+
+// Tenant is something that lives on a connection and ends with it: a held pull.
+type Tenant interface {
+	// Evict is called once, when the connection ends or the gateway stops, unless the tenant has moved out before. It must
+	// not block.
+	Evict()
+}
+
+var _ messages.ClientChannel = (*Conn)(nil)
+
+// Conn is one connection, from its acceptance to its end. Its methods are safe for any goroutine and never block.
+type Conn struct {
+	id            uint64
+	name, addr    string // for people: ID and RemoteAddr
+	remote, local netip.AddrPort
+	sock          net.Conn
+	in            *bufio.Reader
+	port          *Port
+	shared        *shared
+	self          actors.Peer
+
+	out    outbox
+	gate   *gate
+	opaque atomic.Int32 // of our own requests
+	binary atomic.Bool  // the codec of the last request
+	heard  atomic.Int64 // when the last frame was read, in ns
+
+	holding  bool // the reader is the outbox's writer; only the reader looks
+	draining atomic.Bool
+	closed   chan struct{}
+	closing  sync.Once
+	cause    atomic.Pointer[error]
+
+	mu      sync.Mutex
+	tenants map[Tenant]struct{} // nil: nobody may move in any more
+}
+
+func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
+	c := &Conn{
+		id: id, sock: sock, port: port, shared: shared, in: bufio.NewReaderSize(sock, readBufferBytes), gate: newGate(),
+		closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
+	}
+	c.remote, c.local = addrOf(sock.RemoteAddr()), addrOf(sock.LocalAddr())
+	c.addr = c.remote.String()
+	c.name = fmt.Sprintf("%s#%d", c.addr, id)
+	c.heard.Store(time.Now().UnixNano())
+	c.out.sock = sock
+	c.out.onWrote = c.gate.poke
+	c.out.onBroken = func(err error) { c.Close(fmt.Errorf("write: %w", err)) }
+	return c
+}
+
+func addrOf(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := tcp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// ID names the connection; no other one of this gateway ever has the same. Implements messages.ClientChannel.
+func (c *Conn) ID() string { return c.name }
+
+// Remote is the peer's address.
+func (c *Conn) Remote() netip.AddrPort { return c.remote }
+
+// RemoteAddr is the peer's address as text. Implements messages.ClientChannel.
+func (c *Conn) RemoteAddr() string { return c.addr }
+
+// Local is the address that the peer has connected to.
+func (c *Conn) Local() netip.AddrPort { return c.local }
+
+// Port is the name of the port that the peer has connected to.
+func (c *Conn) Port() string { return c.port.Name }
+
+// Closed is closed when the connection is.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
+
+// Close ends the connection; the first cause counts. Answers that are not written yet are lost. Implements
+// messages.ClientChannel.
+func (c *Conn) Close(cause error) {
+	c.closing.Do(func() {
+		c.cause.Store(&cause)
+		close(c.closed)
+		_ = c.sock.Close() // nothing can be done about it, and nothing depends on it
+	})
+}
+
+// Cause is why the connection has ended, nil while it is open.
+func (c *Conn) Cause() error {
+	if cause := c.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
+}
+
+// Tell hands a message of another actor to Options.OnTell, which turns it into something to push. Implements
+// messages.ClientChannel.
+func (c *Conn) Tell(message any) {
+	if tell := c.shared.opt.OnTell; tell != nil {
+		tell(c, message)
+	}
+}
+
+// Push sends a one-way request to the client, in the codec of its last request. It fails with ErrConnectionClosed, or with
+// ErrSlowClient when too much is waiting to be written.
+func (c *Conn) Push(request *remoting.Command) error {
+	if err := c.pushable(); err != nil {
+		return err
+	}
+	request.Flag |= remoting.FlagOneWay
+	request.Opaque, request.Binary = c.opaque.Add(1), c.binary.Load()
+	c.send(request, nil)
+	return nil
+}
+
+// Call sends a request to the client and waits, beside the caller, for its response: the envelope is completed once, with
+// the response or ErrCallTimeout, ErrConnectionClosed or ErrSlowClient.
+func (c *Conn) Call(request *remoting.Command, timeout time.Duration) *messages.Answer[*remoting.Command] {
+	answer := messages.NewAnswer[*remoting.Command]()
+	if err := c.pushable(); err != nil {
+		answer.Refuse(err)
+		return answer
+	}
+	request.Flag &^= remoting.FlagOneWay
+	request.Opaque, request.Binary = c.opaque.Add(1), c.binary.Load()
+	c.self.Send(call{request: request, timeout: timeout, answer: answer})
+	return answer
+}
+
+func (c *Conn) pushable() error {
+	select {
+	case <-c.closed:
+		return ErrConnectionClosed
+	default:
+	}
+	if c.Congested() {
+		return ErrSlowClient
+	}
+	return nil
+}
+
+// Congested tells whether MaxQueuedBytes wait to be written: large answers should rather be kept back.
+func (c *Conn) Congested() bool { return c.out.bytes.Load() >= c.shared.opt.MaxQueuedBytes }
+
+// MoveIn makes t a tenant; false when the connection is ending: the caller then ends t itself.
+func (c *Conn) MoveIn(t Tenant) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tenants == nil {
+		return false
+	}
+	c.tenants[t] = struct{}{}
+	return true
+}
+
+// MoveOut ends a tenancy; false when it had ended already.
+func (c *Conn) MoveOut(t Tenant) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, lived := c.tenants[t]
+	delete(c.tenants, t)
+	return lived
+}
+
+// Tenants is their number.
+func (c *Conn) Tenants() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.tenants)
+}
+
+// evict ends all tenancies, and lets nobody in any more.
+func (c *Conn) evict() {
+	c.mu.Lock()
+	all := c.tenants
+	c.tenants = nil
+	c.mu.Unlock()
+	for t := range all {
+		t.Evict()
+	}
+}
+
+// send frames a command and puts it into the outbox, with the records of a get as its body if there is one.
+func (c *Conn) send(cmd *remoting.Command, found *messages.GetResult) {
+	f := framePool.Get().(*frame)
+	body := len(cmd.Body)
+	if found != nil {
+		f.hold, f.tail, body = found, found.Records, found.Bytes
+	}
+	var err error
+	if f.head, err = cmd.AppendHeader(f.head[:0], body); err != nil {
+		c.unsendable(f, cmd, err)
+		return
+	}
+	if found == nil {
+		f.attach(cmd.Body)
+	}
+	f.bytes = int64(len(f.head) + body)
+	c.out.put(f)
+}
+
+// attach makes body the frame's: a short one is copied behind the header, so that one slice goes to the socket.
+func (f *frame) attach(body []byte) {
+	const short = 4 << 10
+	if len(body) <= short {
+		f.head = append(f.head, body...)
+		return
+	}
+	f.own = [1][]byte{body}
+	f.tail = f.own[:]
+}
+
+// unsendable answers in the place of a response that does not fit into a frame; a request of ours is only reported.
+func (c *Conn) unsendable(f *frame, cmd *remoting.Command, cause error) {
+	f.free()
+	c.shared.opt.Logger.Error().Err(cause).Stringer("command", cmd).Msg("a command can't be framed")
+	if !cmd.IsResponse() {
+		return
+	}
+	const longest = 1024
+	text := cause.Error()
+	c.send(&remoting.Command{
+		Code: remoting.ResponseSystemError, Remark: text[:min(len(text), longest)], Version: remoting.Version,
+		Opaque: cmd.Opaque, Flag: remoting.FlagResponse, Binary: cmd.Binary,
+	}, nil)
+}
+
+// leave counts a request out.
+func (c *Conn) leave() {
+	left := c.gate.inFlight.Add(-1)
+	c.gate.poke()
+	if left == 0 && c.draining.Load() {
+		c.self.Send(drained{})
+	}
+}
+
+// open tells whether the reader may take one more request.
+func (c *Conn) open() bool {
+	return c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
+}

@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// frame is one outgoing command. Its parts are written back to back.
+type frame struct {
+	next  *frame
+	head  []byte // prefix and header, and a body that the command owns
+	tail  [][]byte
+	own   [1][]byte           // backs tail for a body
+	hold  *messages.GetResult // tail lies in it; released once written
+	bytes int64
+}
+
+var framePool = sync.Pool{New: func() any { return new(frame) }}
+
+// maxPooledHead bounds the buffer that a pooled frame keeps.
+const maxPooledHead = 16 << 10
+
+func (f *frame) free() {
+	if f.hold != nil {
+		f.hold.Release()
+	}
+	head := f.head[:0]
+	if cap(head) > maxPooledHead {
+		head = nil
+	}
+	*f = frame{head: head}
+	framePool.Put(f)
+}
+
+// writing is the mark at the bottom of an outbox's list while somebody writes.
+var writing = new(frame)
+
+// outbox orders what goes out on one connection. It is the combining protocol of actors/mailbox: nil = idle; writing =
+// somebody writes, nothing is queued; else a list of newer frames, the newest first, that ends in writing. Pushing never
+// blocks; what is queued is bounded by the connection's gate, which every answer has passed as a request.
+type outbox struct {
+	head  atomic.Pointer[frame]
+	bytes atomic.Int64 // queued or being written
+
+	sock     net.Conn
+	began    atomic.Int64 // when the running write began, in ns; 0: none runs
+	wrote    atomic.Int64 // when the last write ended, in ns
+	broken   atomic.Bool  // a write has failed: frames are dropped
+	onWrote  func()       // after each write
+	onBroken func(error)  // once
+
+	scratch net.Buffers // the writer's only
+}
+
+// maxWriteBytes is the most that one write call is given: a peer that takes that much within WriteTimeout is alive.
+const maxWriteBytes = 1 << 20
+
+// put sends a frame; it does not block. If nobody writes, a goroutine is made that does.
+func (o *outbox) put(f *frame) {
+	o.bytes.Add(f.bytes)
+	for {
+		h := o.head.Load()
+		if h == nil {
+			if !o.claim() {
+				continue
+			}
+			f.next = nil
+			go o.run(f)
+			return
+		}
+		f.next = h
+		if o.head.CompareAndSwap(h, f) {
+			return
+		}
+	}
+}
+
+// claim makes the caller the one who writes; it must call finish. False: somebody else writes.
+func (o *outbox) claim() bool { return o.head.CompareAndSwap(nil, writing) }
+
+// finish writes what has come in since claim and gives the outbox free.
+func (o *outbox) finish() {
+	for !o.head.CompareAndSwap(writing, nil) {
+		o.write(o.take())
+	}
+}
+
+func (o *outbox) run(f *frame) {
+	o.write(f)
+	o.finish()
+}
+
+// take empties the list and returns it oldest first.
+func (o *outbox) take() *frame {
+	var oldest *frame
+	for f := o.head.Swap(writing); f != writing; {
+		next := f.next
+		f.next = oldest
+		oldest, f = f, next
+	}
+	return oldest
+}
+
+// write sends a chain in as few calls as possible and frees it.
+func (o *outbox) write(f *frame) {
+	for f != nil {
+		first, size := f, 0
+		o.scratch = o.scratch[:0]
+		for f != nil && (size == 0 || size+int(f.bytes) <= maxWriteBytes) {
+			o.scratch = append(append(o.scratch, f.head), f.tail...)
+			size += int(f.bytes)
+			f = f.next
+		}
+		o.writeAll()
+		for first != f {
+			next := first.next
+			o.bytes.Add(-first.bytes)
+			first.free()
+			first = next
+		}
+		clear(o.scratch)
+		o.onWrote()
+	}
+}
+
+// writeAll writes scratch, at most maxWriteBytes a call.
+func (o *outbox) writeAll() {
+	for rest := o.scratch; len(rest) > 0 && !o.broken.Load(); {
+		n, size := 0, 0
+		for n < len(rest) && (n == 0 || size+len(rest[n]) <= maxWriteBytes) {
+			size += len(rest[n])
+			n++
+		}
+		part := rest[:n]
+		rest = rest[n:]
+		o.began.Store(time.Now().UnixNano())
+		_, err := part.WriteTo(o.sock)
+		o.began.Store(0)
+		o.wrote.Store(time.Now().UnixNano())
+		if err != nil && !o.broken.Swap(true) {
+			o.onBroken(err)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+const (
+	readBufferBytes = 16 << 10
+	// largeFrame is what a connection may have on its own; a larger frame is charged to the common budget before it is read.
+	largeFrame = 64 << 10
+	// A large frame has largeGrace plus a second for each largeRate bytes to arrive: it holds a part of the budget.
+	largeGrace = 10 * time.Second
+	largeRate  = 256 << 10
+	// burstBytes of answers are written even if the burst of requests goes on.
+	burstBytes = 256 << 10
+)
+
+// read handles frames until the stream ends or is out of step, and says why.
+func (c *Conn) read() error {
+	limits := remoting.Limits{FrameBytes: c.shared.opt.FrameBytes}
+	defer c.release()
+	for {
+		if !c.burst() || c.out.bytes.Load() >= burstBytes || !c.open() {
+			c.release()
+		}
+		if !c.gate.await(c.open, c.closed) {
+			return errStopped
+		}
+		large, err := c.admitLarge()
+		if err != nil {
+			return err
+		}
+		cmd, err := remoting.ReadCommand(c.in, limits)
+		if large > 0 {
+			err = errors.Join(err, c.sock.SetReadDeadline(time.Time{}))
+		}
+		if err != nil {
+			c.shared.large.give(large)
+			return err
+		}
+		c.dispatch(cmd, large)
+	}
+}
+
+// release writes the answers that the reader has held back.
+func (c *Conn) release() {
+	if c.holding {
+		c.holding = false
+		c.out.finish()
+	}
+}
+
+// burst tells whether one more whole frame has been read from the socket already.
+func (c *Conn) burst() bool {
+	const lengthBytes = 4
+	n := c.in.Buffered()
+	if n < lengthBytes {
+		return false
+	}
+	word, _ := c.in.Peek(lengthBytes) // it is buffered
+	return int64(n-lengthBytes) >= int64(binary.BigEndian.Uint32(word))
+}
+
+// admitLarge waits for the next frame and, if it is a large one, for its part of the common budget. The frame must then
+// arrive in a time that goes with its length.
+func (c *Conn) admitLarge() (int64, error) {
+	word, err := c.in.Peek(4)
+	if err != nil {
+		return 0, nil //nolint:nilerr // the frame reader meets the same error and words it
+	}
+	n := int64(binary.BigEndian.Uint32(word))
+	if n <= largeFrame || n > int64(c.shared.opt.FrameBytes) {
+		return 0, nil
+	}
+	if !c.shared.large.take(n, c.closed) {
+		return 0, errStopped
+	}
+	if err := c.sock.SetReadDeadline(time.Now().Add(largeGrace + time.Duration(n/largeRate)*time.Second)); err != nil {
+		c.shared.large.give(n)
+		return 0, fmt.Errorf("deadline of a large frame: %w", err)
+	}
+	return n, nil
+}
+
+// dispatch hands a command on.
+func (c *Conn) dispatch(cmd *remoting.Command, large int64) {
+	now := time.Now()
+	c.heard.Store(now.UnixNano())
+	if cmd.IsResponse() {
+		c.shared.large.give(large)
+		c.self.Send(response{cmd})
+		return
+	}
+	if c.binary.Load() != cmd.Binary {
+		c.binary.Store(cmd.Binary)
+	}
+	c.gate.inFlight.Add(1)
+	r := &Request{Command: cmd, Conn: c, At: now, large: large}
+	route, known := c.port.Routes[cmd.Code]
+	switch {
+	case !known:
+		r.Fail(remoting.ResponseRequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", cmd.Code))
+	case route.RefuseWhenStopping && c.shared.stopping.Load():
+		r.Fail(remoting.ResponseServiceNotAvailable, "service not available now. The broker is stopping.")
+	case route.Lane == Quick:
+		r.quick = true
+		c.holding = c.holding || c.out.claim()
+		c.handle(r, route)
+	case route.Lane == Ordered:
+		c.release()
+		c.handle(r, route)
+	default:
+		go c.slow(r, route)
+	}
+}
+
+// slow handles a request once few enough others are being handled.
+func (c *Conn) slow(r *Request, route Route) {
+	select {
+	case c.shared.slow <- struct{}{}:
+		defer func() { <-c.shared.slow }()
+		c.handle(r, route)
+	case <-c.closed:
+		r.Fail(remoting.ResponseSystemError, ErrConnectionClosed.Error())
+	}
+}
+
+// handle runs a handler; a panic costs its request only.
+func (c *Conn) handle(r *Request, route Route) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.shared.opt.Logger.Error().Stringer("request", r.Command).Interface("panic", reason).
+				Bytes("stack", debug.Stack()).Msg("BUG: a request handler panicked")
+			r.Fail(remoting.ResponseSystemError, "handling the request panicked")
+		}
+	}()
+	route.Handle(r)
+}

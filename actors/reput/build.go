@@ -1,0 +1,171 @@
+package reput
+
+import (
+	"errors"
+	"hash/maphash"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+)
+
+// shardSeed makes all shards of a process agree.
+var shardSeed = maphash.MakeSeed()
+
+// ShardOf tells which of so many shards builds a queue, in this process: whom to send a RebuildQueue or DestroyQueue.
+func ShardOf(key messages.QueueKey, shards int) int {
+	if shards < 2 {
+		return 0
+	}
+	return int(maphash.Comparable(shardSeed, key) % uint64(shards))
+}
+
+// build builds one batch and answers it.
+func (a *QueueBuilder) build(d *messages.Delivery) {
+	a.progress = 0
+	for a.failed == nil {
+		err := a.buildRest(d.Batch)
+		if err == nil {
+			break
+		}
+		a.panicked(err)
+	}
+	if a.failed != nil {
+		d.Built(a.failed)
+		return
+	}
+	if n := len(d.Batch.Requests); n > 0 {
+		a.builtMs = d.Batch.Requests[n-1].StoreTimestampMs
+	}
+	a.built = max(a.built, d.Batch.UpTo)
+	a.tellListeners()
+	a.armTick()
+	d.Built(nil)
+}
+
+// buildRest builds what is left of a batch; a panic leaves the rest, with the request that panicked in front.
+func (a *QueueBuilder) buildRest(b *messages.DispatchBatch) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = recovered("build consume queues", r)
+		}
+	}()
+	for ; a.progress < len(b.Requests); a.progress++ {
+		a.buildOne(&b.Requests[a.progress])
+	}
+	return nil
+}
+
+// panicked lets a first panic pass, so that the batch is tried again.
+func (a *QueueBuilder) panicked(err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		a.cfg.Logger.Error().Err(err).Bytes("stack", p.stack).Msg("building consume queues panicked")
+	}
+	now := time.Now()
+	if !a.lastPanic.IsZero() && now.Sub(a.lastPanic) <= panicWindow {
+		a.fail(err)
+		return
+	}
+	a.lastPanic = now
+}
+
+// buildOne puts the unit of one record into its queue.
+func (a *QueueBuilder) buildOne(r *messages.DispatchRequest) {
+	if !messages.TakesQueueOffset(r.SysFlag) || ShardOf(r.Queue, a.cfg.Shards) != a.cfg.Shard {
+		return
+	}
+	st := a.last
+	if st == nil || st.key != r.Queue {
+		var err error
+		if st, err = a.state(r.Queue); err != nil {
+			a.refused++
+			a.refuseRecord(r, a.refused, err)
+			return
+		}
+		a.last = st
+	}
+	if st.repair != nil {
+		return // in the log: the repair finds it
+	}
+	if err := a.appendUnit(st, r); err != nil {
+		a.misfit(st, r, err)
+	}
+}
+
+// state returns what is known of a queue, which is made when it is not there.
+func (a *QueueBuilder) state(key messages.QueueKey) (*queueState, error) {
+	if st := a.queues[key]; st != nil {
+		return st, nil
+	}
+	q, err := a.cfg.Table.Create(key)
+	if err != nil {
+		return nil, err
+	}
+	st := &queueState{key: key, queue: q}
+	a.queues[key] = st
+	return st, nil
+}
+
+// appendUnit appends a record's unit; afterwards it is readable. One that the queue has already is no error.
+func (a *QueueBuilder) appendUnit(st *queueState, r *messages.DispatchRequest) error {
+	u := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.SizeBytes, TagsCode: r.TagsCode}
+	appended, err := st.queue.Append(u, r.QueueOffset)
+	if err != nil || !appended {
+		return err
+	}
+	a.flush.pending++
+	a.flush.touch(st)
+	for i := range a.cfg.Listeners {
+		if wants := a.cfg.Listeners[i].Wants; wants == nil || wants(r.Queue) {
+			a.arrivals[i] = append(a.arrivals[i], messages.Arrival{
+				Queue: r.Queue, QueueOffset: r.QueueOffset, TagsCode: r.TagsCode, StoreTimestampMs: r.StoreTimestampMs,
+			})
+		}
+	}
+	return nil
+}
+
+// misfit handles a record whose unit was not taken.
+func (a *QueueBuilder) misfit(st *queueState, r *messages.DispatchRequest, err error) {
+	if errors.Is(err, consumequeue.ErrGap) {
+		a.startRepair(st, r, err)
+		return
+	}
+	st.refused++
+	a.refuseRecord(r, st.refused, err)
+}
+
+// refuseRecord reports a record that is left out, less and less often.
+func (a *QueueBuilder) refuseRecord(r *messages.DispatchRequest, count int64, err error) {
+	if count&(count-1) != 0 {
+		return
+	}
+	a.report(messages.QueueProblem{
+		Kind: messages.RecordRefused, Queue: r.Queue, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset,
+		Count: count, Err: err,
+	})
+}
+
+func (a *QueueBuilder) report(p messages.QueueProblem) {
+	log := a.cfg.Logger.Warn()
+	if p.Kind == messages.QueueStuck {
+		log = a.cfg.Logger.Error()
+	}
+	log.Err(p.Err).Stringer("problem", p.Kind).Str("topic", p.Queue.Topic).Int32("queue", p.Queue.QueueID).
+		Int64("queue_offset", int64(p.QueueOffset)).Int64("offset", int64(p.PhysicalOffset)).
+		Msg("a record does not fit into its consume queue")
+	if a.cfg.OnProblem != nil {
+		a.cfg.OnProblem(p)
+	}
+}
+
+// tellListeners sends what has become readable to those whom it concerns. The slices are theirs.
+func (a *QueueBuilder) tellListeners() {
+	for i, arrivals := range a.arrivals {
+		if len(arrivals) > 0 {
+			a.arrivals[i] = nil
+			a.cfg.Listeners[i].Peer.Send(messages.MessagesArrived{Arrivals: arrivals})
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/storedump"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// dumpFlags are the flags of `store dump`.
+type dumpFlags struct {
+	json, params, manifest string
+	slots                  int32
+	noIndex, verbose       bool
+}
+
+func newStoreDumpCommand() *cobra.Command {
+	var f dumpFlags
+	c := &cobra.Command{
+		Use:   "dump DIR",
+		Short: "Write all that can be read from a store as JSON",
+		Long: `Write all that can be read from a store directory as JSON: the log's range, every queue with its messages, the
+answers of the index, every record. Load and recovery happen in memory: the directory is not changed and not locked, so
+it may be that of a running node.
+
+Without --params the file sizes are taken from the lengths of the files.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runDump(c, args[0], f) },
+	}
+	c.Flags().StringVar(&f.json, "json", "", `file to write, "-" for standard output`)
+	c.Flags().StringVar(&f.params, "params", "", "JSON file with the file sizes (commitLogSize, consumeQueueSize, hashSlots, indexNum, …)")
+	c.Flags().StringVar(&f.manifest, "manifest", "", "JSON file with the messages that were put: their keys are asked for too")
+	c.Flags().Int32Var(&f.slots, "slots", 0, "hash slots of an index file, when they cannot be told from its length")
+	c.Flags().BoolVar(&f.noIndex, "no-index", false, "leave out the answers of the index; needs little memory for any store")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "tell on standard error what recovery finds and would do")
+	if err := c.MarkFlagRequired("json"); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return c
+}
+
+func runDump(c *cobra.Command, dir string, f dumpFlags) error {
+	disk := vfs.New()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	o := storedump.Options{Dir: filepath.ToSlash(dir), Manifest: f.manifest, NoIndex: f.noIndex}
+	if f.verbose {
+		o.Events = func(e store.Event) { fmt.Fprintln(c.ErrOrStderr(), e) }
+	}
+	if f.params != "" {
+		o.Params, err = storedump.ReadParams(f.params)
+	} else {
+		o.Params, err = storedump.Detect(disk, o.Dir, f.slots)
+	}
+	if err != nil {
+		return err
+	}
+	return writeOutput(c.OutOrStdout(), f.json, func(w io.Writer) error { return storedump.Dump(w, disk, o) })
+}
+
+// writeOutput writes a file as a whole: under its name there is never a part of a dump. A dump that says that the store
+// cannot be loaded is whole too.
+func writeOutput(stdout io.Writer, name string, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	failed := write(f)
+	err = errors.Join(f.Chmod(0o644), f.Close())
+	if failed != nil && !errors.Is(failed, storedump.ErrNotLoaded) || err != nil {
+		return errors.Join(failed, err, os.Remove(f.Name()))
+	}
+	return errors.Join(failed, os.Rename(f.Name(), name))
+}

@@ -1,0 +1,217 @@
+package nodeconf
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/magiconair/properties"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/gateway"
+)
+
+// Config is the effective configuration of a node.
+type Config struct {
+	Store   system.Options
+	Gateway gateway.Config
+
+	ListenIP      string // bindAddress; where the broker's ports listen
+	AdvertisedIP  string // brokerIP1; as clients reach the broker
+	ListenPort    int    // listenPort
+	NameServer    string // namesrvListen: host:port of the node's own name server, empty: none
+	VIPChannel    bool   // serve listenPort − 2 too
+	NearestByTime bool   // answer a search by time as RocketMQ 4.x does
+
+	set     map[string]setting // what was set, by key
+	Ignored []string           // keys of RocketMQ that have no effect here
+}
+
+// setting is a value and where it came from.
+type setting struct{ value, source string }
+
+// ErrConfig: the configuration can't be used; the message lists every problem.
+var ErrConfig = errors.New("bad configuration")
+
+// Default returns the configuration of a node that is told nothing.
+func Default() *Config {
+	return &Config{
+		Store:    system.Options{Dir: "store"},
+		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NearestByTime: true,
+		set: map[string]setting{},
+	}
+}
+
+// Load reads a broker.conf.
+func (c *Config) Load(file string) error {
+	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
+	p, err := loader.LoadFile(file)
+	if err != nil {
+		return fmt.Errorf("%w: read %s: %w", ErrConfig, file, err)
+	}
+	var bad []error
+	for _, key := range p.Keys() {
+		value, _ := p.Get(key)
+		if err := c.Set(key, value, file); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return errors.Join(bad...)
+}
+
+// EnvironmentPrefix stands before a key in capitals in the name of an environment variable.
+const EnvironmentPrefix = "ACTORMQ_"
+
+// LoadEnvironment takes the keys that are set in an environment (os.Environ).
+func (c *Config) LoadEnvironment(environ []string) error {
+	var bad []error
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		upper, ok := strings.CutPrefix(name, EnvironmentPrefix)
+		if !ok {
+			continue
+		}
+		key := ""
+		for _, k := range keys {
+			if strings.EqualFold(k.name, upper) {
+				key = k.name
+			}
+		}
+		if key == "" {
+			bad = append(bad, unknown(upper, name))
+			continue
+		}
+		if err := c.Set(key, value, name); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return errors.Join(bad...)
+}
+
+// Set sets one key; source says where it came from in messages.
+func (c *Config) Set(key, value, source string) error {
+	value = strings.TrimSpace(value)
+	if i := slices.IndexFunc(keys, func(k keyDef) bool { return k.name == key }); i >= 0 {
+		if err := keys[i].apply(c, value); err != nil {
+			return fmt.Errorf("%w: %s=%s (%s): %w", ErrConfig, key, value, source, err)
+		}
+		c.set[key] = setting{value: value, source: source}
+		return nil
+	}
+	if slices.Contains(withoutEffect, key) {
+		c.Ignored = append(c.Ignored, key)
+		return nil
+	}
+	return unknown(key, source)
+}
+
+func unknown(key, source string) error {
+	return fmt.Errorf("%w: unknown key %s (%s), did you mean %s?", ErrConfig, key, source, nearest(key))
+}
+
+// nearest is the known key that differs least.
+func nearest(key string) string {
+	best, least := "", 1<<30
+	for _, k := range keys {
+		if d := distance(strings.ToLower(key), strings.ToLower(k.name)); d < least {
+			best, least = k.name, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove or replace between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := before
+			if a[i] != b[j] {
+				replace++
+			}
+			before = row[j+1]
+			row[j+1] = min(replace, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Finish derives what follows from the keys, and checks the whole.
+func (c *Config) Finish() error {
+	if c.AdvertisedIP == "" {
+		c.AdvertisedIP = c.ListenIP
+		if ip, err := netip.ParseAddr(c.ListenIP); err != nil || ip.IsUnspecified() {
+			c.AdvertisedIP = firstAddress()
+		}
+	}
+	addr, err := netip.ParseAddr(c.AdvertisedIP)
+	if err != nil {
+		return fmt.Errorf("%w: brokerIP1 is %q: %w", ErrConfig, c.AdvertisedIP, err)
+	}
+	if !filepath.IsAbs(c.Store.Dir) {
+		if c.Store.Dir, err = filepath.Abs(c.Store.Dir); err != nil {
+			return fmt.Errorf("%w: storePathRootDir: %w", ErrConfig, err)
+		}
+	}
+	c.Store.StoreHost = netip.AddrPortFrom(addr, uint16(c.ListenPort))
+	c.Gateway.Broker.StoreHost = c.Store.StoreHost
+	c.Gateway.Broker.Address = c.Store.StoreHost.String()
+	c.Gateway.Listen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort))
+	c.Gateway.NameServerListen = c.NameServer
+	if c.VIPChannel && c.ListenPort > 2 {
+		c.Gateway.VIPListen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort-2))
+	}
+	if c.NearestByTime {
+		c.Gateway.Broker.SearchBoundary = messages.TimeNearest
+	}
+	c.Gateway.Disk = vfs.New()
+	return c.Store.Defaults().Validate()
+}
+
+// firstAddress is an address of this machine that others may reach, or loopback.
+func firstAddress() string {
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// Print writes every known key with its value and where it came from, one a line.
+func (c *Config) Print() string {
+	var b strings.Builder
+	for _, k := range keys {
+		s, ok := c.set[k.name]
+		if !ok {
+			s = setting{value: k.byDefault, source: "default"}
+		}
+		fmt.Fprintf(&b, "%s=%s\t# %s; %s\n", k.name, s.value, s.source, k.help)
+	}
+	return b.String()
+}
+
+// Effective returns the value of every known key.
+func (c *Config) Effective() map[string]string {
+	all := make(map[string]string, len(keys))
+	for _, k := range keys {
+		all[k.name] = k.byDefault
+		if s, ok := c.set[k.name]; ok {
+			all[k.name] = s.value
+		}
+	}
+	return all
+}

@@ -1,0 +1,209 @@
+package nodeconf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/actormq/actormq/system"
+)
+
+// keyDef is one key: its name, its default as text, what it means, and what it does.
+type keyDef struct {
+	name, byDefault, help string
+	apply                 func(c *Config, value string) error
+}
+
+// keys are the known keys, in the order in which they are printed.
+var keys = []keyDef{
+	{"brokerClusterName", "DefaultCluster", "name of the cluster", text(func(c *Config) *string { return &c.Gateway.Broker.ClusterName })},
+	{"brokerName", "broker-a", "name of the broker", text(func(c *Config) *string { return &c.Gateway.Broker.BrokerName })},
+	{"brokerId", "0", "0 is the master", number(func(c *Config) *int64 { return &c.Gateway.Broker.BrokerID }, 0, 0)},
+	{"brokerIP1", "bindAddress", "address by which clients reach the broker", text(func(c *Config) *string { return &c.AdvertisedIP })},
+	{"bindAddress", "127.0.0.1", "address on which the ports listen", text(func(c *Config) *string { return &c.ListenIP })},
+	{"listenPort", "10911", "port of the broker", integer(func(c *Config) *int { return &c.ListenPort }, 1, math.MaxUint16)},
+	{"namesrvListen", "127.0.0.1:9876", "host:port of the node's own name server, empty for none",
+		text(func(c *Config) *string { return &c.NameServer })},
+	{"vipChannel", "true", "serve listenPort - 2 too", boolean(func(c *Config) *bool { return &c.VIPChannel })},
+
+	{"storePathRootDir", "store", "folder of the store", text(func(c *Config) *string { return &c.Store.Dir })},
+	{"storePathCommitLog", "storePathRootDir/commitlog", "folder of the commit log",
+		text(func(c *Config) *string { return &c.Store.CommitLogDir })},
+	{"mappedFileSizeCommitLog", "1073741824", "bytes of a commit-log file",
+		number(func(c *Config) *int64 { return &c.Store.SegmentBytes }, 4096, math.MaxInt32)},
+	{"mapedFileSizeCommitLog", "1073741824", "the same, in RocketMQ's old spelling",
+		number(func(c *Config) *int64 { return &c.Store.SegmentBytes }, 4096, math.MaxInt32)},
+	{"mappedFileSizeConsumeQueue", "6000000", "bytes of a consume-queue file",
+		number(func(c *Config) *int64 { return &c.Store.ConsumeQueueFileBytes }, 20, math.MaxInt32)},
+	{"mapedFileSizeConsumeQueue", "6000000", "the same, in RocketMQ's old spelling",
+		number(func(c *Config) *int64 { return &c.Store.ConsumeQueueFileBytes }, 20, math.MaxInt32)},
+	{"maxHashSlotNum", "5000000", "slots of an index file", short(func(c *Config) *int32 { return &c.Store.IndexSlots })},
+	{"maxIndexNum", "20000000", "entries of an index file", short(func(c *Config) *int32 { return &c.Store.IndexEntries })},
+	{"messageIndexEnable", "true", "build the index", negated(func(c *Config) *bool { return &c.Store.NoIndex })},
+	{"checkCRCOnRecover", "true", "compare bodies with their checksums in recovery",
+		negated(func(c *Config) *bool { return &c.Store.SkipRecoveryCRC })},
+	{"flushDiskType", "ASYNC_FLUSH", "ASYNC_FLUSH or SYNC_FLUSH", flushType},
+	{"flushIntervalCommitLog", "500", "ms between asynchronous flushes",
+		millis(func(c *Config) *time.Duration { return &c.Store.FlushInterval })},
+	{"flushCommitLogLeastPages", "4", "dirty pages for an asynchronous flush",
+		integer(func(c *Config) *int { return &c.Store.FlushLeastPages }, 1, math.MaxInt32)},
+	{"flushCommitLogThoroughInterval", "10000", "ms until a flush regardless of pages",
+		millis(func(c *Config) *time.Duration { return &c.Store.FlushThorough })},
+	{"syncFlushTimeout", "5000", "ms that a put waits for its flush",
+		millis(func(c *Config) *time.Duration { return &c.Store.SyncFlushTimeout })},
+	{"flushIntervalConsumeQueue", "1000", "ms between flushes of the consume queues",
+		millis(func(c *Config) *time.Duration { return &c.Store.QueueFlushInterval })},
+	{"flushConsumeQueueThoroughInterval", "60000", "ms until every consume queue is flushed",
+		millis(func(c *Config) *time.Duration { return &c.Store.QueueFlushThorough })},
+	{"messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", "delay levels",
+		text(func(c *Config) *string { return &c.Store.DelayLevels })},
+	{"maxMessageSize", "4194304", "largest body in bytes",
+		integer(func(c *Config) *int { return &c.Store.MaxMessageBytes }, 10, math.MaxInt32)},
+	{"maxTransferBytesOnMessageInMemory", "262144", "bytes of a pull",
+		integer(func(c *Config) *int { return &c.Store.MaxTransferBytes }, 1, math.MaxInt32)},
+	{"maxTransferCountOnMessageInMemory", "32", "messages of a pull",
+		integer(func(c *Config) *int { return &c.Store.MaxTransferMessages }, 1, math.MaxInt32)},
+	{"maxTransferBytesOnMessageInDisk", "65536", "bytes of a pull far behind the end",
+		integer(func(c *Config) *int { return &c.Store.DiskTransferBytes }, 1, math.MaxInt32)},
+	{"maxTransferCountOnMessageInDisk", "8", "messages of a pull far behind the end",
+		integer(func(c *Config) *int { return &c.Store.DiskTransferMessages }, 1, math.MaxInt32)},
+	{"accessMessageInMemoryMaxRatio", "40", "percent of the memory that the log's tail is taken to fill",
+		integer(func(c *Config) *int { return &c.Store.MemoryRatioPercent }, 1, 100)},
+
+	{"autoCreateTopicEnable", "true", "make a topic at the first send", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateTopic })},
+	{"autoCreateSubscriptionGroup", "true", "make a group at its first use", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateGroup })},
+	{"defaultTopicQueueNums", "8", "queues of a topic made at the first send",
+		integer(func(c *Config) *int { return &c.Gateway.DefaultQueues }, 1, 1<<16)},
+	{"clusterTopicEnable", "true", "make the topic that is named like the cluster", negated(func(c *Config) *bool { return &c.Gateway.NoClusterTopic })},
+	{"brokerTopicEnable", "true", "make the topic that is named like the broker", negated(func(c *Config) *bool { return &c.Gateway.NoBrokerTopic })},
+	{"brokerPermission", "6", "2 write, 4 read", integer(func(c *Config) *int { return &c.Gateway.Broker.Perm }, 2, 6)},
+	{"flushConsumerOffsetInterval", "5000", "ms between writes of the consumer offsets",
+		millis(func(c *Config) *time.Duration { return &c.Gateway.OffsetInterval })},
+	{"longPollingEnable", "true", "hold pulls that find nothing", negated(func(c *Config) *bool { return &c.Gateway.Broker.LongPollingOff })},
+	{"notifyConsumerIdsChangedEnable", "true", "tell a group's members of changes", negated(func(c *Config) *bool { return &c.Gateway.Broker.NotifyOff })},
+	{"rejectTransactionMessage", "false", "refuse half messages", boolean(func(c *Config) *bool { return &c.Gateway.Broker.RejectHalf })},
+	{"searchOffsetNearest", "true", "a search by time answers the nearer message, as RocketMQ 4.x; false: the first one not older",
+		boolean(func(c *Config) *bool { return &c.NearestByTime })},
+	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER only, so far", role},
+}
+
+// withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
+var withoutEffect = []string{
+	"namesrvAddr", "brokerIP2", "haListenPort", "deleteWhen", "fileReservedTime", "diskMaxUsedSpaceRatio",
+	"cleanFileForciblyEnable", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
+	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
+	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
+	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
+	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
+	"enablePropertyFilter", "filterSupportRetry", "transactionTimeOut", "transactionCheckInterval", "transactionCheckMax",
+	"traceTopicEnable", "msgTraceTopicName", "aclEnable", "slaveReadEnable", "registerBrokerTimeoutMills",
+	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
+	"flushCommitLogTimed", "flushConsumeQueueLeastPages", "osPageCacheBusyTimeOutMills", "diskFallRecorded",
+	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
+	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "defaultQueryMaxNum",
+	"enableLmq", "enableMultiDispatch", "cleanResourceInterval", "deleteCommitLogFilesInterval",
+	"deleteConsumeQueueFilesInterval", "destroyMapedFileIntervalForcibly", "redeleteHangedFileInterval",
+	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
+	"flushLeastPagesWhenWarmMapedFile", "flushDelayOffsetInterval", "fastFailIfNoBufferInStorePool",
+	"shortPollingTimeMills", "brokerFastFailureEnable", "startAcceptSendRequestTimeStamp", "forceRegister",
+	"highSpeedMode", "commercialEnable", "regionId", "serverWorkerThreads", "serverSelectorThreads",
+	"serverSocketSndBufSize", "serverSocketRcvBufSize", "useEpollNativeSelector",
+}
+
+type applier = func(c *Config, value string) error
+
+func text(field func(*Config) *string) applier {
+	return func(c *Config, value string) error {
+		*field(c) = value
+		return nil
+	}
+}
+
+func number(field func(*Config) *int64, least, most int64) applier {
+	return func(c *Config, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return fmt.Errorf("not a whole number")
+		}
+		if n < least || n > most {
+			return fmt.Errorf("allowed is %d to %d", least, most)
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+func integer(field func(*Config) *int, least, most int) applier {
+	return func(c *Config, value string) error {
+		var n int64
+		if err := number(func(*Config) *int64 { return &n }, int64(least), int64(most))(c, value); err != nil {
+			return err
+		}
+		*field(c) = int(n)
+		return nil
+	}
+}
+
+func short(field func(*Config) *int32) applier {
+	return func(c *Config, value string) error {
+		var n int64
+		if err := number(func(*Config) *int64 { return &n }, 1, math.MaxInt32)(c, value); err != nil {
+			return err
+		}
+		*field(c) = int32(n)
+		return nil
+	}
+}
+
+func millis(field func(*Config) *time.Duration) applier {
+	return func(c *Config, value string) error {
+		var n int64
+		if err := number(func(*Config) *int64 { return &n }, 1, math.MaxInt32)(c, value); err != nil {
+			return err
+		}
+		*field(c) = time.Duration(n) * time.Millisecond
+		return nil
+	}
+}
+
+func boolean(field func(*Config) *bool) applier {
+	return func(c *Config, value string) error {
+		b, err := strconv.ParseBool(strings.ToLower(value))
+		if err != nil {
+			return fmt.Errorf("true or false")
+		}
+		*field(c) = b
+		return nil
+	}
+}
+
+// negated is for an option whose field says the opposite.
+func negated(field func(*Config) *bool) applier {
+	return func(c *Config, value string) error {
+		var b bool
+		if err := boolean(func(*Config) *bool { return &b })(c, value); err != nil {
+			return err
+		}
+		*field(c) = !b
+		return nil
+	}
+}
+
+func flushType(c *Config, value string) error {
+	for _, t := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
+		if t.String() == value {
+			c.Store.FlushDiskType = t
+			return nil
+		}
+	}
+	return fmt.Errorf("ASYNC_FLUSH or SYNC_FLUSH")
+}
+
+func role(_ *Config, value string) error {
+	if value != "ASYNC_MASTER" {
+		return fmt.Errorf("only ASYNC_MASTER is supported so far")
+	}
+	return nil
+}

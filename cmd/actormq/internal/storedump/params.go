@@ -1,0 +1,148 @@
+package storedump
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Params are the sizes and switches of a store, as in the params.json of a golden store.
+type Params struct {
+	CommitLogSize    int64  `json:"commitLogSize"`
+	ConsumeQueueSize int64  `json:"consumeQueueSize"`
+	HashSlots        int32  `json:"hashSlots"`
+	IndexNum         int32  `json:"indexNum"`
+	LMQ              bool   `json:"lmq"`
+	ConsumeQueueExt  bool   `json:"consumeQueueExt"`
+	SyncFlush        bool   `json:"syncFlush"`
+	DelayLevels      string `json:"delayLevels"`
+}
+
+// Sizes of a store in production (RocketMQ's defaults).
+const (
+	defaultCommitLogSize    = 1 << 30
+	defaultConsumeQueueSize = 6_000_000
+	defaultHashSlots        = 5_000_000
+	defaultIndexNum         = 20_000_000
+)
+
+// ReadParams reads a params.json.
+func ReadParams(name string) (Params, error) {
+	var p Params
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		return Params{}, fmt.Errorf("parameters %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Detect takes the sizes from the lengths of the first files under dir. The length of an index file does not tell slots and
+// entries apart: slots, if not 0, is what the caller knows.
+func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
+	p := Params{CommitLogSize: defaultCommitLogSize, ConsumeQueueSize: defaultConsumeQueueSize, HashSlots: slots}
+	if p.HashSlots == 0 {
+		p.HashSlots = defaultHashSlots
+	}
+	p.IndexNum = defaultIndexNum
+	for _, find := range []struct {
+		dir   string
+		depth int
+		set   func(int64) error
+	}{
+		{"commitlog", 0, func(n int64) error { p.CommitLogSize = n; return nil }},
+		{"consumequeue", 2, func(n int64) error { p.ConsumeQueueSize = n; return nil }},
+		{"index", 0, func(n int64) error { return p.indexBytes(n, slots != 0) }},
+	} {
+		n, err := firstBytes(disk, path.Join(dir, find.dir), find.depth)
+		if err == nil && n > 0 {
+			err = find.set(n)
+		}
+		if err != nil {
+			return Params{}, fmt.Errorf("detect file sizes: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// smallSlots and smallEntries are the sizes of test stores.
+const smallSlots, smallEntries = 500, 2000
+
+// indexBytes chooses slots and entries for the length of an index file.
+func (p *Params) indexBytes(n int64, slotsKnown bool) error {
+	bytes := func(slots, entries int64) int64 { return 40 + 4*slots + 20*entries }
+	switch {
+	case !slotsKnown && n == bytes(defaultHashSlots, defaultIndexNum):
+		return nil
+	case !slotsKnown && n > bytes(smallSlots, 0) && n < bytes(defaultHashSlots, 0):
+		p.HashSlots = smallSlots
+	}
+	entries := n - bytes(int64(p.HashSlots), 0)
+	if entries <= 0 || entries%20 != 0 {
+		return fmt.Errorf("cannot tell slots and entries of an index file of %d bytes; give --slots or --params", n)
+	}
+	p.IndexNum = int32(entries / 20)
+	return nil
+}
+
+// firstBytes is the length of the first file some folders below dir, 0 when there is none.
+func firstBytes(disk vfs.Disk, dir string, depth int) (int64, error) {
+	entries, err := listIfThere(disk, dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if depth == 0 && !e.Dir {
+			return e.Size, nil
+		}
+		if depth > 0 && e.Dir {
+			if n, err := firstBytes(disk, path.Join(dir, e.Name), depth-1); n > 0 || err != nil {
+				return n, err
+			}
+		}
+	}
+	return 0, nil
+}
+
+func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
+	entries, err := disk.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+func (p Params) storeParams(dir string) store.Params {
+	s := store.Params{
+		Dir: dir, SegmentBytes: p.CommitLogSize, ConsumeQueueFileBytes: p.ConsumeQueueSize, IndexSlots: p.HashSlots,
+		IndexEntries: p.IndexNum, CheckCRC: true, MessageIndex: true, MultiDispatch: p.LMQ, DelayLevels: p.DelayLevels,
+	}
+	return s
+}
+
+func (p Params) object() object {
+	o := object{
+		{"commitLogSize", p.CommitLogSize}, {"consumeQueueSize", p.ConsumeQueueSize}, {"hashSlots", p.HashSlots},
+		{"indexNum", p.IndexNum},
+	}
+	for _, s := range []struct {
+		name string
+		on   bool
+	}{{"lmq", p.LMQ}, {"consumeQueueExt", p.ConsumeQueueExt}, {"syncFlush", p.SyncFlush}} {
+		if s.on {
+			o = append(o, field{s.name, true})
+		}
+	}
+	if p.DelayLevels != "" {
+		o = append(o, field{"delayLevels", p.DelayLevels})
+	}
+	return o
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/gateway"
+)
+
+// stopTimeout bounds a stop: what a signal asks for is done within it.
+const stopTimeout = 5 * time.Second
+
+type nodeFlags struct {
+	config, storeDir, listen, namesrv, logLevel string
+	set                                         []string
+	durable, printConfig                        bool
+}
+
+func newNodeCommand() *cobra.Command {
+	var f nodeFlags
+	c := &cobra.Command{
+		Use:   "node",
+		Short: "Run a broker with its name server",
+		Long: `Runs a RocketMQ-compatible broker and name server in one process. A line that begins with "ready" on standard
+output says that it serves; logs go to standard error. SIGTERM or SIGINT stops it in order.
+
+Without options it keeps its store in ./store and listens on loopback: 127.0.0.1:10911 (broker, and 10909) and
+127.0.0.1:9876 (name server). A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
+by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their values and where they came from.`,
+		Example: `  actormq node
+  actormq node --store-dir /var/lib/actormq --durable
+  actormq node -c broker.conf --set brokerName=broker-b --listen 10.0.0.5:10911 --namesrv-listen 10.0.0.5:9876`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runNode(cmd, f) },
+	}
+	c.Flags().StringVarP(&f.config, "config", "c", "", "broker.conf to read")
+	c.Flags().StringVar(&f.storeDir, "store-dir", "", "folder of the store (storePathRootDir)")
+	c.Flags().StringVar(&f.listen, "listen", "", "HOST:PORT of the broker (bindAddress, listenPort)")
+	c.Flags().StringVar(&f.namesrv, "namesrv-listen", "", "HOST:PORT of the name server (namesrvListen)")
+	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value, any number of times")
+	c.Flags().BoolVar(&f.durable, "durable", false, "acknowledge only what is on the disk (flushDiskType=SYNC_FLUSH)")
+	c.Flags().BoolVar(&f.printConfig, "print-config", false, "print the effective configuration and end")
+	c.Flags().StringVar(&f.logLevel, "log-level", "info", "trace, debug, info, warn or error")
+	return c
+}
+
+// configuration puts the layers together.
+func (f nodeFlags) configuration(cmd *cobra.Command) (*nodeconf.Config, error) {
+	c := nodeconf.Default()
+	if f.config != "" {
+		if err := c.Load(f.config); err != nil {
+			return nil, err
+		}
+	}
+	bad := []error{c.LoadEnvironment(os.Environ())}
+	for _, pair := range f.set {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			bad = append(bad, fmt.Errorf("--set %s: want key=value", pair))
+			continue
+		}
+		bad = append(bad, c.Set(key, value, "--set"))
+	}
+	if f.storeDir != "" {
+		bad = append(bad, c.Set("storePathRootDir", f.storeDir, "--store-dir"))
+	}
+	if f.listen != "" {
+		host, port, err := net.SplitHostPort(f.listen)
+		bad = append(bad, err, c.Set("bindAddress", host, "--listen"), c.Set("listenPort", port, "--listen"))
+	}
+	if cmd.Flags().Changed("namesrv-listen") {
+		bad = append(bad, c.Set("namesrvListen", f.namesrv, "--namesrv-listen"))
+	}
+	if f.durable {
+		bad = append(bad, c.Set("flushDiskType", system.SyncFlush.String(), "--durable"))
+	}
+	if err := errors.Join(bad...); err != nil {
+		return nil, err
+	}
+	return c, c.Finish()
+}
+
+func runNode(cmd *cobra.Command, f nodeFlags) error {
+	conf, err := f.configuration(cmd)
+	if err != nil {
+		return err
+	}
+	if f.printConfig {
+		fmt.Fprint(cmd.OutOrStdout(), conf.Print())
+		return nil
+	}
+	level, err := zerolog.ParseLevel(f.logLevel)
+	if err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	log := zerolog.New(cmd.ErrOrStderr()).Level(level).With().Timestamp().Logger()
+	for _, key := range conf.Ignored {
+		log.Warn().Str("key", key).Msg("this key of broker.conf has no effect here")
+	}
+	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	n, err := startNode(conf, log)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), n.ready())
+	<-ctx.Done()
+	log.Info().Msg("stopping")
+	stop, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancelStop()
+	return n.stop(stop)
+}
+
+// node is a running node.
+type node struct {
+	conf    *nodeconf.Config
+	store   *system.Store
+	system  *actor.ActorSystem
+	gateway *gateway.Node
+}
+
+func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
+	n := &node{conf: conf}
+	opt := conf.Store
+	opt.Logger = log.With().Str("part", "store").Logger()
+	opt.StopTimeout = stopTimeout
+	opt.Progress = func(what string, done, total int64) {
+		log.Info().Str("step", what).Int64("done", done).Int64("total", total).Msg("opening the store")
+	}
+	var err error
+	if n.store, err = system.Open(opt); err != nil {
+		return nil, err
+	}
+	n.system = actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
+	g := conf.Gateway
+	g.Store, g.ConfigDir = n.store, n.store.ConfigDir()
+	g.Broker.Logger = log.With().Str("part", "broker").Logger()
+	g.Limits.Logger = log.With().Str("part", "gateway").Logger()
+	g.Broker.Delays, _ = messages.ParseDelayLevels(n.store.Options().DelayLevels)
+	g.Tools.Options = conf.Effective
+	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
+		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		n.system.Shutdown()
+		return nil, errors.Join(fmt.Errorf("start the gateway: %w", err), n.store.Close(stop))
+	}
+	return n, nil
+}
+
+// ready is the line that says that the node serves, and what an acknowledgement means.
+func (n *node) ready() string {
+	loss := "a power cut may take the last " + n.store.Options().FlushInterval.String() + " and more under load; a killed process loses nothing"
+	if n.store.Options().FlushDiskType == system.SyncFlush {
+		loss = "what is acknowledged is on the disk"
+	}
+	return fmt.Sprintf("ready broker=%s namesrv=%s store=%s flush=%s (%s)", n.conf.Gateway.Listen,
+		strconv.Quote(n.conf.Gateway.NameServerListen), n.conf.Store.Dir, n.store.Options().FlushDiskType, loss)
+}
+
+// stop ends the node in order: connections first, then the store.
+func (n *node) stop(ctx context.Context) error {
+	err := n.gateway.Stop(ctx)
+	n.system.Shutdown()
+	return errors.Join(err, n.store.Close(ctx))
+}

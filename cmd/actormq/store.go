@@ -1,0 +1,13 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newStoreCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Look at a store directory",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newStoreDumpCommand())
+	return c
+}

@@ -1,0 +1,167 @@
+package admin
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system/gateway/broker"
+)
+
+const (
+	// maxQueried bounds what a tool may ask for by key.
+	maxQueried = 256
+	// maxQueriedBytes bounds the records of one answer: it has to fit into a frame.
+	maxQueriedBytes = 12 << 20
+	// maxUnits bounds the units of one QUERY_CONSUME_QUEUE.
+	maxUnits = 1024
+)
+
+// rawOf is a stored message as its record.
+func rawOf(dst []byte, m *messages.StoredMessage) ([]byte, error) {
+	from := len(dst)
+	dst, err := record.Append(dst, &m.Message)
+	if err == nil {
+		record.SetPlace(dst[from:], m.QueueOffset, m.PhysicalOffset, m.StoreTimestampMs)
+	}
+	return dst, err
+}
+
+// view answers 33.
+func (t *Tools) view(r *gateway.Request) {
+	var h remoting.ViewMessageHeader
+	if !broker.Header(r, &h) {
+		return
+	}
+	m, err := t.b.Store.MessageAt(messages.PhysicalOffset(h.Offset))
+	a := r.Command.Answer(remoting.ResponseSuccess, "")
+	if err == nil {
+		a.Body, err = rawOf(nil, &m)
+	}
+	if err != nil {
+		r.Fail(remoting.ResponseSystemError, "can not find message by the offset, "+strconv.FormatInt(h.Offset, 10)+": "+err.Error())
+		return
+	}
+	r.Answer(a)
+}
+
+// query answers 12.
+func (t *Tools) query(r *gateway.Request) {
+	var h remoting.QueryMessageHeader
+	if !broker.Header(r, &h) {
+		return
+	}
+	most := int(h.MaxNum)
+	if h.UniqueKey {
+		most = t.b.DefaultQueryMax
+	}
+	found, err := t.b.Store.Query(context.Background(), messages.QueryMessage{
+		Topic: h.Topic, Key: h.Key, MaxMessages: min(max(most, 1), maxQueried), BeginMs: h.BeginTimestampMs, EndMs: h.EndTimestampMs,
+	})
+	if err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	a := r.Command.Answer(remoting.ResponseSuccess, "")
+	for i := range found {
+		if len(a.Body)+int(found[i].StoreSize) > maxQueriedBytes && i > 0 {
+			break
+		}
+		if a.Body, err = rawOf(a.Body, &found[i]); err != nil {
+			broker.Fail(r, err)
+			return
+		}
+	}
+	if len(found) == 0 {
+		a = r.Command.Answer(remoting.ResponseQueryNotFound, "can not find message, maybe time range not correct")
+	}
+	_, end := t.b.Store.LogRange()
+	a.ExtFields = remoting.ToExt(&remoting.QueryMessageAnswer{
+		IndexLastUpdateTimestampMs: time.Now().UnixMilli(), IndexLastUpdatePhyOffset: int64(end),
+	})
+	r.Answer(a)
+}
+
+// queryQueue answers 321: units of a consume queue, with what a group's subscription makes of them.
+func (t *Tools) queryQueue(r *gateway.Request) {
+	var h remoting.QueryConsumeQueueHeader
+	if !broker.Header(r, &h) {
+		return
+	}
+	topic, ok := t.b.Topics.Lookup(h.Topic)
+	if !ok || h.QueueID < 0 || int(h.QueueID) >= max(topic.ReadQueueNums, topic.WriteQueueNums) {
+		r.Fail(remoting.ResponseSystemError, strconv.Itoa(int(h.QueueID))+"@"+h.Topic+" is not exist!")
+		return
+	}
+	q := messages.QueueKey{Topic: topic.TopicName, QueueID: h.QueueID}
+	answer := remoting.ConsumeQueueData{
+		FilterData: "null", MaxQueueIndex: int64(t.b.Store.MaxOffset(q)), MinQueueIndex: int64(t.b.Store.MinOffset(q)),
+		QueueData: []remoting.ConsumeQueueUnit{},
+	}
+	var tags messages.TagFilter
+	if group := t.b.Clients.Consumers(h.ConsumerGroup); group != nil && group.Subscriptions[topic.TopicName] != nil {
+		sub := group.Subscriptions[topic.TopicName]
+		wire := remoting.SubscriptionData(sub.Subscription)
+		answer.SubscriptionData, tags = &wire, sub.Tags
+	}
+	var err error
+	if answer.QueueData, err = t.units(q, messages.QueueOffset(h.Index), int(h.Count), tags); err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	a := r.Command.Answer(remoting.ResponseSuccess, unsaid)
+	if err := a.EncodeBody(&answer); err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	r.Answer(a)
+}
+
+// units reads count units of a queue from an offset on. They are read from the log: what a unit holds, its record says.
+func (t *Tools) units(
+	q messages.QueueKey, at messages.QueueOffset, count int, tags messages.TagFilter,
+) ([]remoting.ConsumeQueueUnit, error) {
+	units := []remoting.ConsumeQueueUnit{}
+	for count = min(count, maxUnits); len(units) < count; {
+		found, err := t.b.Store.Get(context.Background(), messages.GetMessage{
+			Queue: q, Offset: at, MaxMessages: count - len(units),
+		})
+		if err != nil {
+			return units, err
+		}
+		n := len(found.Records)
+		at = found.NextOffset
+		err = vfs.Guard("read messages", func() error {
+			for _, raw := range found.Records {
+				u, err := t.unit(raw, tags)
+				if err != nil {
+					return err
+				}
+				units = append(units, u)
+			}
+			return nil
+		})
+		found.Release()
+		if err != nil || n == 0 {
+			return units, err
+		}
+	}
+	return units, nil
+}
+
+func (t *Tools) unit(raw []byte, tags messages.TagFilter) (remoting.ConsumeQueueUnit, error) {
+	rec, _, err := record.Parse(raw, false)
+	if err != nil {
+		return remoting.ConsumeQueueUnit{}, err
+	}
+	u := remoting.ConsumeQueueUnit{
+		PhysicOffset: int64(rec.PhysicalOffset), PhysicSize: rec.Size, TagsCode: rec.TagsCode(t.b.Delays.Millis),
+	}
+	u.Eval = tags != nil && tags(u.TagsCode)
+	return u, nil
+}

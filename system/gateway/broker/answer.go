@@ -1,0 +1,58 @@
+package broker
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+// SeeFAQ is how the original ends its remarks about unknown things.
+const SeeFAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
+
+// Header reads a request's typed header; when it can't, it answers with SYSTEM_ERROR and the field's name, and false.
+func Header(r *gateway.Request, h remoting.Header) bool {
+	if err := remoting.FromExt(r.ExtFields, h); err != nil {
+		r.Fail(remoting.ResponseSystemError, err.Error())
+		return false
+	}
+	return true
+}
+
+// Body reads a request's JSON body; when it can't, it answers with SYSTEM_ERROR and says why, and false.
+func Body(r *gateway.Request, v any) bool {
+	if err := r.DecodeBody(v); err != nil {
+		r.Fail(remoting.ResponseSystemError, err.Error())
+		return false
+	}
+	return true
+}
+
+// Fail answers with the code and remark of a keeper's error.
+func Fail(r *gateway.Request, err error) {
+	code, remark := Code(err)
+	r.Fail(code, remark)
+}
+
+// Code says an error of a keeper or of the store in the protocol's words.
+func Code(err error) (code int, remark string) {
+	var name *messages.TopicNameError
+	switch {
+	case errors.As(err, &name):
+		return remoting.ResponseSystemError, name.Remark
+	case errors.Is(err, messages.ErrTopicNotExist):
+		return remoting.ResponseTopicNotExist, err.Error()
+	case errors.Is(err, messages.ErrGroupNotExist):
+		return remoting.ResponseSubscriptionGroupNotExist, err.Error()
+	case errors.Is(err, messages.ErrBusy):
+		return remoting.ResponseSystemBusy, "[OVERLOAD]system busy, start flow control for a while"
+	case errors.Is(err, messages.ErrClosed), errors.Is(err, messages.ErrFailed):
+		return remoting.ResponseServiceNotAvailable, "service not available now. " + err.Error()
+	}
+	return remoting.ResponseSystemError, err.Error()
+}
+
+// Bool is how the protocol writes a boolean.
+func Bool(b bool) string { return strconv.FormatBool(b) }

@@ -1,0 +1,148 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors/clients"
+	"github.com/actormq/actormq/actors/groups"
+	"github.com/actormq/actormq/actors/locks"
+	"github.com/actormq/actormq/actors/offsets"
+	"github.com/actormq/actormq/actors/topics"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway/stats"
+)
+
+// Store is what the handlers need of a store; *system.Store is one. See there for what its methods promise.
+type Store interface {
+	Put(ctx context.Context, m *messages.Message) (messages.PutResult, error)
+	PutAsync(m *messages.Message, waitStored bool, deadline time.Time, done func(messages.PutResult, error))
+	PutBatchAsync(envelope *messages.Message, waitStored bool, deadline time.Time, done func(messages.PutResult, error))
+	Get(ctx context.Context, m messages.GetMessage) (*messages.GetResult, error)
+	Park(p *messages.ParkPull)
+	Unpark(p *messages.ParkPull)
+	MinOffset(q messages.QueueKey) messages.QueueOffset
+	MaxOffset(q messages.QueueKey) messages.QueueOffset
+	OffsetByTime(
+		ctx context.Context, q messages.QueueKey, timestampMs int64, boundary messages.TimeBoundary,
+	) (messages.QueueOffset, error)
+	EarliestStoreTime(q messages.QueueKey) (int64, bool)
+	StoreTime(q messages.QueueKey, at messages.QueueOffset) (int64, error)
+	MessageAt(at messages.PhysicalOffset) (messages.StoredMessage, error)
+	Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error)
+	LogRange() (first, end messages.PhysicalOffset)
+	HoldsInMemory(q messages.QueueKey, at messages.QueueOffset) bool
+	Writable() error
+}
+
+// Config is who a broker is and what it allows. Names in parentheses are RocketMQ's options.
+type Config struct {
+	ClusterName string         // brokerClusterName; default DefaultCluster
+	BrokerName  string         // brokerName; default broker-a
+	BrokerID    int64          // brokerId; 0 is the master
+	Address     string         // brokerIP1:listenPort, as clients reach it; default StoreHost
+	StoreHost   netip.AddrPort // the same as bytes, for records and message ids: the store's own; default 127.0.0.1:10911
+	Region      string         // regionId; default DefaultRegion
+	TraceOff    bool           // traceOn=false: clients do not trace
+	Perm        int            // brokerPermission; default 6
+	SlaveReads  bool           // slaveReadEnable: slow readers are sent to a slave
+
+	PutTimeout       time.Duration // how long a send waits for flush and replicas; default 5 s
+	KeeperTimeout    time.Duration // how long a request waits for a keeper; default 3 s
+	RejectHalf       bool          // rejectTransactionMessage
+	LongPollingOff   bool          // longPollingEnable=false: a pull is held for ShortPolling
+	ShortPolling     time.Duration // shortPollingTimeMills; default 1 s
+	MaxHeldPulls     int           // held pulls a connection; default 16,384
+	NotifyOff        bool          // notifyConsumerIdsChangedEnable=false
+	FilterByProperty bool          // enablePropertyFilter: SQL92
+	DefaultQueryMax  int           // defaultQueryMaxNum; default 32
+	// SearchBoundary is which message a search by time finds; the default is the first one not older than the time, and the
+	// queue's end when there is none, not RocketMQ's nearest.
+	SearchBoundary messages.TimeBoundary
+
+	Delays messages.DelayLevels // messageDelayLevel, as the store has it; default RocketMQ's
+
+	Logger zerolog.Logger
+}
+
+// Defaults returns the configuration with every zero field filled in.
+func (c Config) Defaults() Config {
+	def(&c.ClusterName, "DefaultCluster")
+	def(&c.BrokerName, "broker-a")
+	def(&c.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
+	def(&c.Address, c.StoreHost.String())
+	def(&c.Region, "DefaultRegion")
+	def(&c.Perm, metadata.PermRead|metadata.PermWrite)
+	def(&c.PutTimeout, 5*time.Second)
+	def(&c.KeeperTimeout, 3*time.Second)
+	def(&c.ShortPolling, time.Second)
+	def(&c.MaxHeldPulls, 16<<10)
+	def(&c.DefaultQueryMax, 32)
+	if c.Delays == nil {
+		c.Delays, _ = messages.ParseDelayLevels(messages.DefaultDelayLevels) // it is right
+	}
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Readable tells whether brokerPermission has the read bit.
+func (c *Config) Readable() bool { return c.Perm&metadata.PermRead != 0 }
+
+// Writeable tells whether brokerPermission has the write bit.
+func (c *Config) Writeable() bool { return c.Perm&metadata.PermWrite != 0 }
+
+// PropertyFilter decides on a message's properties. It is safe for concurrent use.
+type PropertyFilter interface {
+	Match(messages.Properties) bool
+}
+
+// Broker is what the handlers work with. Safe for concurrent use.
+type Broker struct {
+	Config
+	Store   Store
+	Topics  *topics.Keeper
+	Groups  *groups.Keeper
+	Clients *clients.Keeper
+	Offsets *offsets.Keeper
+	Locks   *locks.Keeper
+	Stats   *stats.Set // nil: nothing is counted
+
+	// Compile reads a filter expression of a type other than TAG; nil: there is none. The client keeper's compiled
+	// subscriptions are PropertyFilters too.
+	Compile func(expressionType, expression string) (PropertyFilter, error)
+}
+
+// Context bounds the waiting for a keeper.
+func (b *Broker) Context() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), b.KeeperTimeout,
+		fmt.Errorf("no answer within %v: %w", b.KeeperTimeout, context.DeadlineExceeded))
+}
+
+// TopicDeleter is a store that can drop the queues of a topic.
+type TopicDeleter interface {
+	DeleteTopic(ctx context.Context, topic string) error
+}
+
+// Producer is the connection of the producer with a client id, nil when it is not online. A client that is online more than
+// once under the id is found once.
+func (b *Broker) Producer(clientID string) *messages.Client {
+	for _, clients := range b.Clients.AllProducers() {
+		for _, c := range clients {
+			if c.ID == clientID {
+				return c
+			}
+		}
+	}
+	return nil
+}

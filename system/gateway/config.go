@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system/gateway/admin"
+	"github.com/actormq/actormq/system/gateway/broker"
+)
+
+// Config is what a node on the network is made of. The zero value of a field is its default; names in parentheses are
+// RocketMQ's options.
+type Config struct {
+	Store     broker.Store // required
+	Disk      vfs.Disk     // of the configuration files; required
+	ConfigDir string       // of topics.json and the like; required
+	KVPath    string       // of the name server's kvConfig.json; default ConfigDir/kvConfig.json
+
+	Listen           string // host:port of the broker; required
+	NameServerListen string // host:port of the name server; empty: none
+	VIPListen        string // host:port of the broker's second port (listenPort − 2), which serves no pulls; empty: none
+
+	Broker broker.Config
+	Limits edge.Options // OnClosed and OnTell are the node's own
+	Tools  admin.Node
+
+	NoAutoCreateTopic bool   // autoCreateTopicEnable=false
+	NoAutoCreateGroup bool   // autoCreateSubscriptionGroup=false
+	NoClusterTopic    bool   // clusterTopicEnable=false
+	NoBrokerTopic     bool   // brokerTopicEnable=false
+	DefaultQueues     int    // defaultTopicQueueNums; default 8
+	TraceTopic        string // msgTraceTopicName; empty: none is made at start
+
+	OffsetInterval time.Duration // flushConsumerOffsetInterval; default 5 s
+	RefuseBackward bool          // commits of lower offsets are refused, unless a reset is expected
+	LockExpiry     time.Duration // rocketmq.broker.rebalance.lockMaxLiveTime; default 60 s
+	ClientExpiry   time.Duration // without a heartbeat; default 120 s
+
+	OrderMessages bool // the name server's orderMessageEnable
+
+	// Compile reads filter expressions of types other than TAG; nil: there are none. It is used with
+	// Broker.FilterByProperty.
+	Compile func(expressionType, expression string) (broker.PropertyFilter, error)
+}
+
+// ErrConfig: something required is missing; the message lists every problem.
+var ErrConfig = errors.New("bad gateway configuration")
+
+// Validate returns all problems at once, or nil.
+func (c Config) Validate() error {
+	var bad []error
+	for _, f := range []struct {
+		name string
+		ok   bool
+	}{
+		{"Store", c.Store != nil}, {"Disk", c.Disk != nil}, {"ConfigDir", c.ConfigDir != ""}, {"Listen", c.Listen != ""},
+	} {
+		if !f.ok {
+			bad = append(bad, fmt.Errorf("%s is missing", f.name))
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(bad...))
+}

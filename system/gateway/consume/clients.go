@@ -1,0 +1,123 @@
+package consume
+
+import (
+	"context"
+	"strings"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/gateway/broker"
+)
+
+// heartbeat answers 34 (spec/remoting.md §7.1): what a client's groups need is made, then the client is registered; the pulls
+// that it has sent behind see it.
+func (c *Consumers) heartbeat(r *gateway.Request) {
+	var body remoting.HeartbeatData
+	if !broker.Body(r, &body) {
+		return
+	}
+	ctx, cancel := c.b.Context()
+	defer cancel()
+	m := &messages.Heartbeat{
+		Channel: r.Conn, ClientID: strings.Clone(body.ClientID), Language: r.Language.String(), Version: r.Version,
+	}
+	for _, p := range body.ProducerDataSet {
+		m.Producers = append(m.Producers, strings.Clone(p.GroupName))
+	}
+	for i := range body.ConsumerDataSet {
+		d := &body.ConsumerDataSet[i]
+		c.prepare(ctx, d)
+		m.Consumers = append(m.Consumers, registrationOf(d))
+	}
+	if err := c.b.Clients.Heartbeat(ctx, m); err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	r.OK(nil)
+}
+
+// prepare makes the group and its retry topic, by which tools find the group. A group that may not be made is registered all
+// the same, as in the original: its pulls are refused.
+func (c *Consumers) prepare(ctx context.Context, d *remoting.ConsumerData) {
+	config, ok := c.b.Groups.Lookup(d.GroupName)
+	if !ok {
+		var err error
+		if config, err = c.b.Groups.Ensure(ctx, strings.Clone(d.GroupName)); err != nil {
+			c.b.Logger.Warn().Err(err).Str("group", d.GroupName).Msg("a consumer's group can't be made")
+			return
+		}
+	}
+	if _, err := c.b.Topics.EnsureRetry(ctx, d.GroupName, config.RetryQueueNums, d.UnitMode); err != nil {
+		c.b.Logger.Warn().Err(err).Str("group", d.GroupName).Msg("a group's retry topic can't be made")
+	}
+}
+
+// registrationOf is what the client keeper keeps of a consumer: copies, so that they do not hold the whole body.
+func registrationOf(d *remoting.ConsumerData) messages.ConsumerRegistration {
+	reg := messages.ConsumerRegistration{
+		Group: strings.Clone(d.GroupName), ConsumeType: strings.Clone(d.ConsumeType), MessageModel: strings.Clone(d.MessageModel),
+		ConsumeFromWhere: strings.Clone(d.ConsumeFromWhere), Subscriptions: make([]messages.Subscription, len(d.SubscriptionDataSet)),
+	}
+	for i, s := range d.SubscriptionDataSet {
+		s.Topic, s.SubString, s.ExpressionType = strings.Clone(s.Topic), strings.Clone(s.SubString), strings.Clone(s.ExpressionType)
+		for k, tag := range s.TagsSet {
+			s.TagsSet[k] = strings.Clone(tag)
+		}
+		reg.Subscriptions[i] = messages.Subscription(s)
+	}
+	return reg
+}
+
+// unregister answers 35: the connection leaves a group; the client id is not looked at (spec/remoting.md §7.3).
+func (c *Consumers) unregister(r *gateway.Request) {
+	var h remoting.UnregisterClientHeader
+	if !broker.Header(r, &h) {
+		return
+	}
+	ctx, cancel := c.b.Context()
+	defer cancel()
+	m := &messages.UnregisterClient{Channel: r.Conn, ProducerGroup: h.ProducerGroup, ConsumerGroup: h.ConsumerGroup}
+	if err := c.b.Clients.Unregister(ctx, m); err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	a := r.Command.Answer(remoting.ResponseSuccess, "")
+	a.ExtFields = remoting.Ext{}
+	r.Answer(a)
+}
+
+// list answers 38. Never an error while the group has a member: the Go client would give up its queues.
+func (c *Consumers) list(r *gateway.Request) {
+	var h remoting.ConsumerGroupHeader
+	if !broker.Header(r, &h) {
+		return
+	}
+	group := c.b.Clients.Consumers(h.ConsumerGroup)
+	if group == nil {
+		r.Fail(remoting.ResponseSystemError, "no consumer for this group, "+h.ConsumerGroup)
+		return
+	}
+	r.OKBody(&remoting.ConsumerList{ConsumerIDList: group.ClientIDs()})
+}
+
+// checkConfig answers 46: whether the broker can filter as a consumer wants.
+func (c *Consumers) checkConfig(r *gateway.Request) {
+	var body remoting.CheckClientConfig
+	if !broker.Body(r, &body) {
+		return
+	}
+	sub := messages.Subscription(body.SubscriptionData)
+	switch {
+	case sub.ByTag():
+		r.OK(nil)
+	case !c.b.FilterByProperty || c.b.Compile == nil:
+		r.Fail(remoting.ResponseSystemError, remarkNoSQL)
+	default:
+		if _, err := c.b.Compile(sub.ExpressionType, sub.SubString); err != nil {
+			r.Fail(remoting.ResponseSubscriptionParseFailed, err.Error())
+			return
+		}
+		r.OK(nil)
+	}
+}

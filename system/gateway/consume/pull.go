@@ -1,0 +1,167 @@
+package consume
+
+import (
+	"context"
+	"strings"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway/broker"
+)
+
+// pulling is one pull on its way.
+type pulling struct {
+	c      *Consumers
+	r      *gateway.Request
+	h      remoting.PullMessageHeader
+	group  metadata.SubscriptionGroupConfig
+	filter filter
+}
+
+// pull answers 11.
+func (c *Consumers) pull(r *gateway.Request) {
+	p := &pulling{c: c, r: r}
+	if err := remoting.FromExt(r.ExtFields, &p.h); err != nil {
+		p.fail(refuse(remoting.ResponseSystemError, "%v", err))
+		return
+	}
+	if err := p.check(); err != nil {
+		p.fail(err)
+		return
+	}
+	if p.h.SysFlag&remoting.PullFlagCommitOffset != 0 {
+		// Whatever comes of the pull (spec/remoting.md §9.6); what is refused is made up for by the next commit.
+		_ = c.b.Offsets.Commit(p.group.GroupName, p.queue(), messages.QueueOffset(p.h.CommitOffset))
+	}
+	p.read(p.h.SysFlag&remoting.PullFlagSuspend != 0)
+}
+
+func (p *pulling) queue() messages.QueueKey {
+	return messages.QueueKey{Topic: p.h.Topic, QueueID: p.h.QueueID}
+}
+
+// fail answers with an error; errors before the read have empty ext fields (spec/remoting.md §9.4).
+func (p *pulling) fail(err error) {
+	code, remark := codeOf(err)
+	a := p.r.Command.Answer(code, remark)
+	a.ExtFields = remoting.Ext{}
+	p.r.Answer(a)
+}
+
+// check goes through spec/remoting.md §9.2 in order. It makes p.h.Topic a string that may be kept.
+func (p *pulling) check() error {
+	b := p.c.b
+	if !b.Readable() {
+		return refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.Address)
+	}
+	if err := p.checkGroup(); err != nil {
+		return err
+	}
+	topic, ok := b.Topics.Lookup(p.h.Topic)
+	switch {
+	case !ok:
+		return refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please! %s", p.h.Topic, broker.SeeFAQ)
+	case topic.Perm&metadata.PermRead == 0:
+		return refuse(remoting.ResponseNoPermission, "the topic[%s] pulling message is forbidden", p.h.Topic)
+	case p.h.QueueID < 0 || int(p.h.QueueID) >= topic.ReadQueueNums:
+		return refuse(remoting.ResponseSystemError, "queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[%s]",
+			p.h.QueueID, p.h.Topic, topic.ReadQueueNums, p.r.Conn.RemoteAddr())
+	}
+	p.h.Topic = topic.TopicName
+	var err error
+	p.filter, err = p.filterOf()
+	return err
+}
+
+// checkGroup finds the group's configuration, made if that is allowed.
+func (p *pulling) checkGroup() error {
+	config, ok := p.c.b.Groups.Lookup(p.h.ConsumerGroup)
+	if !ok {
+		p.r.Pause()
+		ctx, cancel := p.c.b.Context()
+		defer cancel()
+		var err error
+		if config, err = p.c.b.Groups.Ensure(ctx, strings.Clone(p.h.ConsumerGroup)); err != nil {
+			code, remark := codeOf(err)
+			return refuse(code, "subscription group [%s] does not exist, %s", p.h.ConsumerGroup, remark)
+		}
+	}
+	if !config.ConsumeEnable {
+		return refuse(remoting.ResponseNoPermission, "subscription group no permission, %s", p.h.ConsumerGroup)
+	}
+	p.group = config
+	return nil
+}
+
+// read looks for messages and answers, or holds the pull back when there is none and it may wait.
+func (p *pulling) read(mayWait bool) {
+	found, err := p.c.b.Store.Get(context.Background(), messages.GetMessage{
+		Queue: p.queue(), Offset: messages.QueueOffset(p.h.QueueOffset), MaxMessages: int(p.h.MaxMsgNums), Tags: p.filter.tags,
+	})
+	if err == nil && found.Status == messages.Found {
+		err = p.filter.sift(found)
+	}
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	code := codeOfGet(found.Status, p.h.QueueOffset)
+	if code == remoting.ResponsePullNotFound && mayWait {
+		found.Release()
+		p.hold()
+		return
+	}
+	if code == remoting.ResponsePullOffsetMoved {
+		p.c.offsetMoved(p, found.NextOffset)
+	}
+	p.answer(code, found)
+}
+
+// codeOfGet says a get's status in the protocol's codes (spec/remoting.md §9.3).
+func codeOfGet(status messages.GetStatus, asked int64) int {
+	switch status {
+	case messages.Found:
+		return remoting.ResponseSuccess
+	case messages.NoMatchedMessage, messages.MessageWasRemoving:
+		return remoting.ResponsePullRetryImmediately
+	case messages.OffsetFoundNull, messages.OffsetOverflowOne:
+		return remoting.ResponsePullNotFound
+	case messages.NoMessageInQueue, messages.NoMatchedLogicQueue:
+		if asked == 0 {
+			return remoting.ResponsePullNotFound
+		}
+	}
+	return remoting.ResponsePullOffsetMoved
+}
+
+// answer sends what was found; found is released by that.
+func (p *pulling) answer(code int, found *messages.GetResult) {
+	a := p.r.Command.Answer(code, found.Status.String())
+	a.ExtFields = remoting.ToExt(&remoting.PullMessageAnswer{
+		SuggestWhichBrokerID: p.suggest(found), NextBeginOffset: int64(found.NextOffset),
+		MinOffset: int64(found.MinOffset), MaxOffset: int64(found.MaxOffset),
+	})
+	if code != remoting.ResponseSuccess {
+		p.c.b.Stats.Missed()
+		found.Release()
+		p.r.Answer(a)
+		return
+	}
+	p.c.b.Stats.Got(p.group.GroupName, p.h.Topic, len(found.Records), found.Bytes)
+	p.r.AnswerRecords(a, found)
+}
+
+// suggest is the broker that the next pull should go to.
+func (p *pulling) suggest(found *messages.GetResult) int64 {
+	b := p.c.b
+	if !b.SlaveReads {
+		return 0
+	}
+	last := found.NextOffset - 1
+	if len(found.Records) > 0 && !b.Store.HoldsInMemory(p.queue(), last) {
+		return p.group.WhichBrokerWhenConsumeSlowly
+	}
+	return p.group.BrokerID
+}

@@ -1,0 +1,203 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actormq/actormq/actors/clients"
+	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/actors/groups"
+	"github.com/actormq/actormq/actors/locks"
+	"github.com/actormq/actormq/actors/offsets"
+	"github.com/actormq/actormq/actors/topics"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/gateway/admin"
+	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/system/gateway/consume"
+	"github.com/actormq/actormq/system/gateway/namesrv"
+	"github.com/actormq/actormq/system/gateway/produce"
+	"github.com/actormq/actormq/system/gateway/stats"
+)
+
+// Node is a running node on the network.
+type Node struct {
+	cfg    Config
+	root   *actor.RootContext
+	broker *broker.Broker
+	names  *namesrv.Server
+	edge   *edge.Gateway
+
+	stops []func() error // of what has been started, the last first
+}
+
+// Start loads the configuration files, starts the keepers and listens. On an error nothing is left running.
+func Start(root *actor.RootContext, cfg Config) (*Node, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.Broker = cfg.Broker.Defaults()
+	n := &Node{cfg: cfg, root: root, broker: &broker.Broker{Config: cfg.Broker, Store: cfg.Store, Compile: cfg.Compile}}
+	for _, step := range []func() error{
+		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames, n.listen,
+	} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, n.undo())
+		}
+	}
+	n.cfg.Broker.Logger.Info().Str("cluster", n.broker.ClusterName).Str("broker", n.broker.BrokerName).
+		Str("advertised", n.broker.Address).Str("listen", cfg.Listen).Str("name_server", cfg.NameServerListen).
+		Int("topics", n.broker.Topics.Len()).Msg("the node serves clients")
+	return n, nil
+}
+
+// Broker is what the request handlers work with: the keepers, and who the broker is.
+func (n *Node) Broker() *broker.Broker { return n.broker }
+
+// Connections is the number of open connections.
+func (n *Node) Connections() int { return n.edge.Connections() }
+
+// Stop takes the node off the network in good order (see the gateway's Stop), then saves what the keepers have and ends
+// them. The store stays open; close it afterwards. When the context ends first, what is left is closed at once.
+func (n *Node) Stop(ctx context.Context) error {
+	err := n.edge.Stop(ctx)
+	return errors.Join(err, n.broker.Offsets.Save(ctx), n.undo())
+}
+
+// undo ends what has been started, the last first.
+func (n *Node) undo() error {
+	var err error
+	for i := len(n.stops) - 1; i >= 0; i-- {
+		err = errors.Join(err, n.stops[i]())
+	}
+	n.stops = nil
+	return err
+}
+
+func (n *Node) startStats() (err error) {
+	n.broker.Stats, err = stats.Start(n.root, n.broker.Logger)
+	n.stopping(err, func() error { return n.broker.Stats.Close() })
+	return err
+}
+
+// stopping notes how to end what has just been started.
+func (n *Node) stopping(err error, stop func() error) {
+	if err == nil {
+		n.stops = append(n.stops, stop)
+	}
+}
+
+func (n *Node) file(name string) string { return path.Join(n.cfg.ConfigDir, name) }
+
+func (n *Node) startTopics() (err error) {
+	n.broker.Topics, err = topics.Start(n.root, string(topics.Role), topics.Config{
+		Disk: n.cfg.Disk, Path: n.file("topics.json"), ClusterName: n.broker.ClusterName, BrokerName: n.broker.BrokerName,
+		AutoCreate: !n.cfg.NoAutoCreateTopic, DefaultQueues: n.cfg.DefaultQueues, ClusterTopic: !n.cfg.NoClusterTopic,
+		BrokerTopic: !n.cfg.NoBrokerTopic, TraceTopic: n.cfg.TraceTopic, Logger: n.broker.Logger,
+	})
+	n.stopping(err, func() error { return n.broker.Topics.Close() })
+	return err
+}
+
+func (n *Node) startGroups() error {
+	g, err := groups.Start(n.root, "group-keeper", groups.Config{
+		Disk: n.cfg.Disk, Path: n.file("subscriptionGroup.json"), AutoCreate: !n.cfg.NoAutoCreateGroup, Logger: n.broker.Logger,
+	})
+	n.broker.Groups = g
+	n.stopping(err, func() error { return g.Close() })
+	return err
+}
+
+func (n *Node) startClients() (err error) {
+	cfg := clients.Config{Expiry: n.cfg.ClientExpiry, Notifies: n.notifies, Logger: n.broker.Logger}
+	if n.cfg.Compile != nil && n.broker.FilterByProperty {
+		cfg.Compile = func(expressionType, expression string) (any, error) { return n.cfg.Compile(expressionType, expression) }
+	}
+	n.broker.Clients, err = clients.Start(n.root, string(clients.Role), cfg)
+	n.stopping(err, func() error { return n.broker.Clients.Close() })
+	return err
+}
+
+// notifies tells whether the members of a group are told of changes.
+func (n *Node) notifies(group string) bool {
+	config, ok := n.broker.Groups.Lookup(group)
+	return !n.broker.NotifyOff && (!ok || config.NotifyConsumerIDsChangedEnable)
+}
+
+// closed takes a connection that has ended out of all groups, and tells the others.
+func (n *Node) closed(c *edge.Conn) { n.broker.Clients.Gone(c) }
+
+func (n *Node) startOffsets() (err error) {
+	n.broker.Offsets, err = offsets.Start(n.root, string(offsets.Role), offsets.Config{
+		Disk: n.cfg.Disk, Path: n.file("consumerOffset.json"), Interval: n.cfg.OffsetInterval,
+		RefuseBackward: n.cfg.RefuseBackward, Logger: n.broker.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	n.stopping(err, func() error { return n.broker.Offsets.Close() })
+	if damage := n.broker.Offsets.LoadErr(); damage != nil {
+		n.broker.Logger.Error().Err(damage).Msg("the consumer offsets could not be read: groups begin as new ones")
+	}
+	return nil
+}
+
+func (n *Node) startLocks() (err error) {
+	n.broker.Locks, err = locks.Start(n.root, string(locks.Role), locks.Config{Expiry: n.cfg.LockExpiry, Logger: n.broker.Logger})
+	n.stopping(err, func() error { return n.broker.Locks.Close() })
+	return err
+}
+
+func (n *Node) startNames() (err error) {
+	kv := n.cfg.KVPath
+	if kv == "" {
+		kv = n.file("kvConfig.json")
+	}
+	n.names, err = namesrv.Start(n.root, namesrv.Config{
+		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
+	})
+	n.stopping(err, func() error { return n.names.Close() })
+	return err
+}
+
+// listen opens the ports; from here on requests come in.
+func (n *Node) listen() (err error) {
+	opt := n.cfg.Limits
+	opt.OnClosed, opt.OnTell = n.closed, tell
+	n.edge, err = edge.Start(n.root, opt, n.ports()...)
+	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return nil
+}
+
+func (n *Node) ports() []edge.Port {
+	all := edge.Routes{}
+	maps.Copy(all, produce.New(n.broker).Routes())
+	maps.Copy(all, consume.New(n.broker).Routes())
+	maps.Copy(all, admin.New(n.broker, n.cfg.Tools).Routes())
+	ports := []edge.Port{{Name: "broker", Address: n.cfg.Listen, Routes: all}}
+	if n.cfg.VIPListen != "" {
+		vip := maps.Clone(all)
+		delete(vip, remoting.RequestPullMessage)
+		ports = append(ports, edge.Port{Name: "vip", Address: n.cfg.VIPListen, Routes: vip})
+	}
+	if n.cfg.NameServerListen != "" {
+		ports = append(ports, edge.Port{Name: "namesrv", Address: n.cfg.NameServerListen, Routes: n.names.Routes()})
+	}
+	return ports
+}
+
+// tell turns what keepers tell a client into a request to it.
+func tell(c *edge.Conn, message any) {
+	if m, ok := message.(messages.ConsumerIDsChanged); ok {
+		// A client that does not take it rebalances by its own timer.
+		_ = c.Push(remoting.NewRequest(remoting.RequestNotifyConsumerIdsChanged, &remoting.ConsumerGroupHeader{ConsumerGroup: m.Group}))
+	}
+}

@@ -1,0 +1,77 @@
+package produce
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway/broker"
+)
+
+// forbidden are the topics that nobody may send to (spec/remoting.md §8.2, 4).
+var forbidden = map[string]struct{}{
+	messages.TopicSchedule: {}, messages.TopicTransactionHalf: {}, messages.TopicTransactionOp: {},
+	messages.TopicTransCheckMaxTime: {}, messages.TopicSelfTest: {}, messages.TopicOffsetMovedEvent: {},
+}
+
+// topicOf is the topic of a send, made if it has to be: checks 2 to 6 of spec/remoting.md §8.2. That a topic may not be
+// written is not checked, as in the original: clients look at the route.
+func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
+	topic, known := p.b.Topics.Lookup(h.Topic)
+	if !p.b.Writeable() && topic.Order {
+		return topic, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
+	}
+	if err := checkName(h); err != nil {
+		return topic, err
+	}
+	if _, no := forbidden[h.Topic]; no {
+		return topic, refuse(remoting.ResponseNoPermission, "Sending message to topic[%s] is forbidden.", h.Topic)
+	}
+	if !known {
+		var err error
+		if topic, err = p.create(r, h); err != nil {
+			return topic, err
+		}
+	}
+	return topic, checkQueue(r, h, topic)
+}
+
+// checkName refuses names that no topic has; of a batch, one that is too long is an illegal message.
+func checkName(h *remoting.SendMessageHeader) error {
+	err := messages.CheckTopicName(h.Topic)
+	if err != nil && h.Batch && len(h.Topic) > messages.MaxTopicBytes {
+		return refuse(remoting.ResponseMessageIllegal, "message topic length too long %d", len(h.Topic))
+	}
+	return err
+}
+
+func checkQueue(r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) error {
+	if most := max(topic.WriteQueueNums, topic.ReadQueueNums); int(h.QueueID) >= most {
+		return refuse(remoting.ResponseSystemError, "request queueId[%d] is illegal, topic %s has %d queues, producer %s",
+			h.QueueID, topic.TopicName, most, r.Conn.RemoteAddr())
+	}
+	if h.QueueID < 0 && topic.WriteQueueNums <= 0 {
+		return refuse(remoting.ResponseSystemError, "topic %s has no queue to write to", topic.TopicName)
+	}
+	return nil
+}
+
+// create makes the topic of a send after the template that the producer names (spec/remoting.md §8.3).
+func (p *Producers) create(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
+	r.Pause()
+	ctx, cancel := p.b.Context()
+	defer cancel()
+	topic, err := p.b.Topics.EnsureForSend(
+		ctx, strings.Clone(h.Topic), h.DefaultTopic, int(h.DefaultTopicQueueNums), h.UnitMode)
+	if errors.Is(err, messages.ErrTopicNotExist) {
+		err = refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please!%s", h.Topic, broker.SeeFAQ)
+	}
+	return topic, err
+}
+
+// randomQueue picks one of n queues.
+func randomQueue(n int) int32 { return rand.Int32N(int32(max(n, 1))) }

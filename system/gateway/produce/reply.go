@@ -1,0 +1,78 @@
+package produce
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+// replyTimeout is how long a requester may take to accept a reply (spec/remoting.md §1.8).
+const replyTimeout = 10 * time.Second
+
+// reply answers 324 and 325: the reply to a request goes to the requester's connection, then into the reply topic
+// (spec/remoting.md §12.3). What the replier is told is whether the requester has it; it is stored in any case.
+func (p *Producers) reply(r *gateway.Request) {
+	h, err := remoting.DecodeSend(r.Command)
+	if err != nil {
+		p.failWith(r, remoting.ResponseSystemError, err.Error())
+		return
+	}
+	topic, err := p.topicOf(r, &h)
+	if err != nil {
+		p.fail(r, err)
+		return
+	}
+	if h.QueueID < 0 {
+		h.QueueID = randomQueue(topic.WriteQueueNums)
+	}
+	m := p.envelope(r, &h, topic)
+	d := &placed{producers: p, r: r, topic: topic.TopicName, queueID: h.QueueID, pushed: true}
+	conn, err := p.requester(m.Properties)
+	if err != nil {
+		d.pushErr = err
+		p.b.Store.PutAsync(m, waits(h.Properties), p.deadline(r.At), d.done)
+		return
+	}
+	answer := conn.Call(p.replyPush(r, &h), replyTimeout)
+	go func() {
+		response, err := answer.Wait(context.Background()) // the call has a timeout of its own
+		if err != nil || response.Code != remoting.ResponseSuccess {
+			to, _ := m.Properties.Get(messages.PropertyReplyToClient)
+			d.pushErr = refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
+		}
+		p.b.Store.PutAsync(m, waits(h.Properties), time.Now().Add(p.b.PutTimeout), d.done)
+	}()
+}
+
+// requester is the connection that waits for a reply.
+func (p *Producers) requester(properties messages.Properties) (*gateway.Conn, error) {
+	id, ok := properties.Get(messages.PropertyReplyToClient)
+	if !ok {
+		return nil, refuse(remoting.ResponseSystemError, "reply message properties[%s] is null", messages.PropertyReplyToClient)
+	}
+	if c := p.b.Producer(id); c != nil {
+		if conn, ok := c.Channel.(*gateway.Conn); ok {
+			return conn, nil
+		}
+	}
+	return nil, refuse(remoting.ResponseSystemError, "push reply message fail, channel of <%s> not found.", id)
+}
+
+// replyPush is the request that brings a reply to its requester.
+func (p *Producers) replyPush(r *gateway.Request, h *remoting.SendMessageHeader) *remoting.Command {
+	now := strconv.FormatInt(r.At.UnixMilli(), 10)
+	c := remoting.NewRequest(remoting.RequestPushReplyMessageToClient, &remoting.ReplyPushHeader{
+		ProducerGroup: h.ProducerGroup, Topic: h.Topic, DefaultTopic: h.DefaultTopic,
+		DefaultTopicQueueNums: h.DefaultTopicQueueNums, QueueID: h.QueueID, SysFlag: h.SysFlag,
+		BornTimestampMs: h.BornTimestampMs, Flag: h.Flag, ReconsumeTimes: h.ReconsumeTimes, UnitMode: h.UnitMode,
+		Properties: string(messages.Properties(h.Properties).With(messages.PropertyPushReplyTime, now)),
+		BornHost:   r.Conn.RemoteAddr(), StoreHost: fmt.Sprint(p.b.StoreHost), StoreTimestampMs: r.At.UnixMilli(),
+	})
+	c.Body = r.Body
+	return c
+}

@@ -1,0 +1,71 @@
+package stats
+
+import (
+	"fmt"
+	"time"
+)
+
+// Totals are the broker's counters as GET_BROKER_RUNTIME_INFO shows them (spec/remoting.md §17.6). Rates are per second over
+// the last 10 s, minute and 10 minutes, separated by spaces.
+type Totals struct {
+	BeganMs int64
+
+	PutTimes, PutBytes, PutCalls int64
+	PutYesterdayMorning          int64
+	PutTodayMorning              int64
+	GetTotal                     int64
+	GetYesterdayMorning          int64
+	GetTodayMorning              int64
+
+	PutRates, FoundRates, MissRates, GetRates, TransferredRates string
+}
+
+// Totals returns the counters of this moment.
+func (s *Set) Totals() Totals {
+	if s == nil || s.items == nil {
+		none := rates(nil)
+		return Totals{PutRates: none, FoundRates: none, MissRates: none, GetRates: none, TransferredRates: none}
+	}
+	put, get, found, miss := s.whole(brokerPut), s.whole(brokerGet), s.whole(getFound), s.whole(getMiss)
+	day := s.day.Load()
+	foundRates, missRates := found.rates(), miss.rates()
+	return Totals{
+		BeganMs: s.began, PutTimes: put.count.Load(), PutBytes: put.bytes.Load(), PutCalls: put.times.Load(),
+		PutYesterdayMorning: day.putYesterday, PutTodayMorning: day.putMidnight, GetTotal: get.count.Load(),
+		GetYesterdayMorning: day.getYesterday, GetTodayMorning: day.getMidnight,
+		PutRates: rates(put.rates()), FoundRates: rates(foundRates), MissRates: rates(missRates),
+		GetRates: rates(sum(foundRates, missRates)), TransferredRates: rates(get.rates()),
+	}
+}
+
+func (s *Set) whole(k kind) *item {
+	it, _ := s.items.Load().Get(name{kind: k})
+	return it
+}
+
+// rates are an item's counts per second over 1, 6 and 60 sample pauses, up to now.
+func (it *item) rates() []float64 {
+	list := *it.past.minute.Load()
+	now := sample{atMs: time.Now().UnixMilli(), count: it.count.Load()}
+	out := make([]float64, 0, 3)
+	for _, back := range []int{1, 6, 60} {
+		from := list[max(len(list)-back, 0)]
+		out = append(out, between(from, now, false).TPS)
+	}
+	return out
+}
+
+func sum(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] + b[i]
+	}
+	return out
+}
+
+func rates(r []float64) string {
+	if len(r) == 0 {
+		r = []float64{0, 0, 0}
+	}
+	return fmt.Sprintf("%.4f %.4f %.4f", r[0], r[1], r[2])
+}

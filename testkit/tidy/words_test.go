@@ -1,0 +1,91 @@
+package tidy_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// words are what no file of the repository has, in either case: names of places where it was written, of the machines that
+// packages come from, and notes that somebody wanted to come back to. They are put together here, so that this file does
+// not have them either.
+var words = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	"ses" + "sion", "sand" + "box", "/wo" + "rk/", "/tmp" + "/w/", `\bsha` + "red/", "helper" + " agent", "sub" + "agent",
+	`proxy\.go` + "lang", `sum\.go` + "lang", `repo1\.ma` + "ven", `repo\.ma` + "ven", `py` + `pi\.org`, "python" + "hosted",
+	`np` + `mjs\.org`, `cra` + `tes\.io`, `(?-i:\bTO` + `DO\b|\bFIX` + `ME\b)`,
+}, "|"))
+
+// wording looks for forbidden words in a text.
+func wording(name string, text []byte) []string {
+	var problems []string
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		if found := words.Find(line); found != nil {
+			problems = append(problems, fmt.Sprintf("%s:%d: has %q", name, i+1, found))
+		}
+	}
+	return problems
+}
+
+// isText tells whether a file has no zero byte near its beginning.
+func isText(b []byte) bool {
+	const looked = 8000
+	return !bytes.Contains(b[:min(len(b), looked)], []byte{0})
+}
+
+func TestNoForbiddenWord(t *testing.T) {
+	var problems []string
+	err := walk(func(name string, _ bool) error {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil && isText(text) {
+			problems = append(problems, wording(name, text)...)
+		}
+		if words.MatchString(name) {
+			problems = append(problems, name+": the name has a forbidden word")
+		}
+		return err
+	})
+	require.NoError(t, err)
+	none(t, problems)
+}
+
+// link is a link of a document to a file beside it.
+var link = regexp.MustCompile(`\]\(([^)#\s]+)`)
+
+// deadLinks looks for links to files that are not there; exists is asked with a path from the root.
+func deadLinks(name string, text []byte, exists func(string) bool) []string {
+	var problems []string
+	for _, m := range link.FindAllSubmatch(text, -1) {
+		target := string(m[1])
+		if !strings.Contains(target, "://") && !exists(path.Join(path.Dir(name), target)) {
+			problems = append(problems, fmt.Sprintf("%s: the link to %s leads nowhere", name, target))
+		}
+	}
+	return problems
+}
+
+func TestLinksOfDocuments(t *testing.T) {
+	var problems []string
+	seen := 0
+	err := walk(func(name string, nested bool) error {
+		if nested || path.Ext(name) != ".md" {
+			return nil
+		}
+		seen++
+		text, err := os.ReadFile(filepath.Join(root, name))
+		problems = append(problems, deadLinks(name, text, func(target string) bool {
+			_, err := os.Stat(filepath.Join(root, target))
+			return err == nil
+		})...)
+		return err
+	})
+	require.NoError(t, err)
+	require.NotZero(t, seen)
+	none(t, problems)
+}

@@ -36,8 +36,8 @@ type Config struct {
 }
 
 const (
-	systemPrefix = "CID_RMQ_SYS_"
-	maxQueues    = 1 << 16
+	systemPrefix      = "CID_RMQ_SYS_"
+	maxQueues         = 1 << 16
 	defaultRetryTimes = 16
 )
 

@@ -84,9 +84,9 @@ func (d *draft) update(m *messages.UpdateTopic) error {
 		return err
 	}
 	topic, _ := d.edit.Get(m.Topic) // order, and members that this version does not know, stay
-	topic.TopicName, topic.TopicSysFlag, topic.Perm = m.Topic, m.SysFlag, m.Perm
+	topic.TopicName, topic.TopicSysFlag, topic.Perm = strings.Clone(m.Topic), m.SysFlag, m.Perm
 	topic.ReadQueueNums, topic.WriteQueueNums = m.ReadQueues, m.WriteQueues
-	topic.TopicFilterType = m.FilterType
+	topic.TopicFilterType = strings.Clone(m.FilterType)
 	if m.FilterType == "" {
 		topic.TopicFilterType = metadata.FilterSingleTag
 	}

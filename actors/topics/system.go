@@ -46,9 +46,10 @@ func inheritable(yes bool) int {
 	return readWrite
 }
 
+// topicOf makes a configuration. The name is copied: that of a request may be a slice of a whole frame.
 func topicOf(name string, queues, perm int) metadata.TopicConfig {
 	return metadata.TopicConfig{
-		TopicName: name, ReadQueueNums: queues, WriteQueueNums: queues, Perm: perm,
+		TopicName: strings.Clone(name), ReadQueueNums: queues, WriteQueueNums: queues, Perm: perm,
 		TopicFilterType: metadata.FilterSingleTag,
 	}
 }

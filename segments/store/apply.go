@@ -67,7 +67,7 @@ func retireAll(segs []*segments.Segment) error {
 	return errors.Join(errs...)
 }
 
-// zeroTail clears what is behind the end in its segment.
+// zeroTail clears what is behind the end in its segment; syncLog makes that durable.
 func (s *Store) zeroTail(q *quarantine, p *Plan) error {
 	if p.Tail.Empty() {
 		return nil
@@ -78,9 +78,6 @@ func (s *Store) zeroTail(q *quarantine, p *Plan) error {
 		clear(seg.Data()[int64(p.Tail.From)-seg.Start() : int64(p.Tail.To)-seg.Start()])
 		return nil
 	})
-	if err == nil {
-		err = seg.DataSync()
-	}
 	if err != nil {
 		return fmt.Errorf("clear %s behind the end: %w", seg.Path(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
@@ -112,6 +113,11 @@ var damages = map[string]func(t testing.TB, disk *memfs.Disk, w *logWriter) (los
 	"queue with a unit too many (W26)": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
 		b := readFile(t, disk, queueFile("A", 0))
 		overwrite(t, disk, queueFile("A", 0), 13*20, b[12*20:19*20])
+		return nil
+	},
+	"queue with a unit of another": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
+		require.NotEqual(t, w.puts[97].key, w.puts[96].key)
+		overwrite(t, disk, queueFile("A", 0), 17*20, unitBytes(w.puts[97].from, w.puts[97].to-w.puts[97].from))
 		return nil
 	},
 	"empty last queue file (W33)": func(t testing.TB, disk *memfs.Disk, _ *logWriter) []int {
@@ -239,6 +245,9 @@ func TestWhatIsCutIsKeptInQuarantine(t *testing.T) {
 		path.Join(dir, fmt.Sprintf("commitlog-%020d", next+100)): "something",
 	}, tree(t, disk, dir))
 	require.Equal(t, []store.Finding{store.RemovedSegment, store.CutTail}, events(s.Report)[:2])
+	for seed := range uint64(10) {
+		require.Equal(t, tree(t, disk, dir), tree(t, disk.Crash(seed), dir), "seed %d", seed)
+	}
 	require.NoError(t, s.Close())
 
 	patchLog(t, disk, w.pos, []byte("more"))
@@ -297,24 +306,51 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	forged := w.message(messages.QueueKey{Topic: "Forged"}, "I was never put")
 	raw, err := record.Append(nil, &forged)
 	require.NoError(t, err)
-	bodyAt := w.pos + 88 // from there the record can know its place
-	record.SetPlace(raw, 0, messages.PhysicalOffset(bodyAt), testStartMs)
-	carrier := w.put("A", 0, string(raw)+string(record.AppendBlank(nil, int32(testSegment-(bodyAt+int64(len(raw)))%testSegment))))
+	const padding = 50
+	forgedAt := w.pos + 88 + padding
+	record.SetPlace(raw, 0, messages.PhysicalOffset(forgedAt), testStartMs)
+	blank := record.AppendBlank(nil, int32(testSegment-(forgedAt+int64(len(raw)))%testSegment))
+	carrier := w.put("A", 0, strings.Repeat("p", padding)+string(raw)+string(blank))
 	w.fill(10)
 	require.NoError(t, open(t, disk).CloseClean())
 	for _, clean := range []bool{true, false} {
-		for _, damage := range []int64{0, 4, 30} { // size, magic, place
+		for _, damage := range []struct {
+			at    int64
+			bytes []byte
+		}{{0, []byte{0x55}}, {4, []byte{0x55}}, {30, []byte{0x55}}, {3, []byte{88 + padding}}} { // size, magic, place, exact size
 			d := disk.Clone()
 			if !clean {
 				createFile(t, d, "s/abort", 0)
 			}
-			patchLog(t, d, carrier.from+damage, []byte{0x55})
+			require.Less(t, carrier.to-carrier.from, int64(512))
+			patchLog(t, d, carrier.from+damage.at, damage.bytes)
+			if damage.at == 3 {
+				patchLog(t, d, carrier.from+2, []byte{0})
+			}
 			c, _ := recovered(t, d)
 			require.NotContains(t, c.Queues, messages.QueueKey{Topic: "Forged"})
-			require.NotContains(t, c.Bodies, messages.PhysicalOffset(bodyAt))
+			require.NotContains(t, c.Bodies, messages.PhysicalOffset(forgedAt))
 			c.requirePuts(t, append(w.puts[:10:10], w.puts[11:]...))
 		}
 	}
+}
+
+// TestRecordInNoQueueBehindDamage: what no queue names is found by the damaged record's own length.
+func TestRecordInNoQueueBehindDamage(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.fill(10)
+	damaged := w.put("A", 0, "damaged")
+	m := w.message(messages.QueueKey{Topic: "A"}, "prepared")
+	m.SysFlag = messages.SysFlagTransactionPrepared
+	prepared := w.append(m)
+	w.next[m.Queue()]--
+	w.fill(10)
+	require.NoError(t, open(t, disk).CloseClean())
+	patchLog(t, disk, damaged.from+88, []byte("D"))
+	c, _ := recovered(t, disk)
+	require.Equal(t, "prepared", c.Bodies[messages.PhysicalOffset(prepared.from)])
+	require.Equal(t, []store.Span{{From: messages.PhysicalOffset(damaged.from), To: messages.PhysicalOffset(damaged.to)}}, c.Holes)
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
@@ -377,6 +413,10 @@ func TestCheckpointAheadOfTheQueues(t *testing.T) {
 	require.Positive(t, report.Plan.ScanFrom)
 	require.Zero(t, report.Plan.QueuesFrom)
 	c.requirePuts(t, w.puts)
+	v, err := checkpoint.Load(disk, "s/checkpoint")
+	require.NoError(t, err)
+	last := testStartMs + 99_000
+	require.Equal(t, checkpoint.Values{PhysicMs: last, LogicsMs: last, IndexMs: last}, v)
 }
 
 // TestCheckpointBoundsTheScan: what is vouched for is not read again.
@@ -392,10 +432,145 @@ func TestCheckpointBoundsTheScan(t *testing.T) {
 	end := w.pos - w.pos%testSegment
 	require.Equal(t, messages.PhysicalOffset(end-2*testSegment), report.Plan.ScanFrom)
 
-	at := w.puts[150]
-	stored := testStartMs + 150*w.intervalMs
+	at := w.puts[120]
+	stored := testStartMs + 120*w.intervalMs
 	require.NoError(t, checkpoint.Save(disk, "s/checkpoint", checkpoint.Values{PhysicMs: stored, LogicsMs: stored, IndexMs: stored}))
-	_, report = recovered(t, disk)
-	require.LessOrEqual(t, int64(report.Plan.ScanFrom), at.from)
-	require.Positive(t, report.Plan.ScanFrom)
+	require.Less(t, at.from, end-2*testSegment)
+	c, report := recovered(t, disk)
+	c.requirePuts(t, w.puts)
+	for _, from := range []messages.PhysicalOffset{report.Plan.ScanFrom, report.Plan.Index.Cut} {
+		require.Positive(t, from)
+		require.Less(t, int64(from), at.from)
+		require.Greater(t, int64(from), at.from-testSegment)
+	}
+}
+
+// TestHoleInAQueueInFrontOfTheScan: after a power cut a page may be missing anywhere in a queue.
+func TestHoleInAQueueInFrontOfTheScan(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.intervalMs = 100_000
+	for range 50 {
+		w.put("Old", 0, "old")
+	}
+	w.fill(150)
+	require.NoError(t, open(t, disk).CloseClean())
+	createFile(t, disk, "s/abort", 0)
+	overwrite(t, disk, "s/consumequeue/Old/0/"+segments.Name(testQueue), 5*20, zeroBytes(3*20))
+	c, report := recovered(t, disk)
+	require.Greater(t, int64(report.Plan.ScanFrom), w.puts[50].from)
+	c.requirePuts(t, w.puts)
+}
+
+// oldQueue is a clean store in which one queue has messages at the log's beginning only, far in front of what is scanned.
+func oldQueue(t *testing.T) (*memfs.Disk, *logWriter) {
+	t.Helper()
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	for range 12 {
+		w.put("Old", 0, "old")
+	}
+	w.fill(150)
+	require.NoError(t, open(t, disk).CloseClean())
+	_, report := recovered(t, disk.Clone())
+	require.Greater(t, int64(report.Plan.ScanFrom), w.puts[20].to)
+	return disk, w
+}
+
+func TestDamageOfAQueueThatTheScanDoesNotMeet(t *testing.T) {
+	for name, damage := range map[string]func(*memfs.Disk){
+		"short": func(d *memfs.Disk) { truncateFile(t, d, queueFile("Old", 0), 133) },
+		"junk behind a hole": func(d *memfs.Disk) {
+			overwrite(t, d, queueFile("Old", 0), 4*20, zeroBytes(20))
+		},
+		"last unit with a huge size": func(d *memfs.Disk) {
+			overwrite(t, d, queueFile("Old", 0), 11*20+8, []byte{0x10})
+		},
+	} {
+		disk, w := oldQueue(t)
+		damage(disk)
+		s := open(t, disk)
+		c := contentOf(t, s)
+		c.requirePuts(t, w.puts)
+		require.Equal(t, w.next, s.QueueOffsets, name)
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestNothingSoundInTheLastSegments(t *testing.T) {
+	disk, w := closed(t, 150)
+	last := w.pos - w.pos%testSegment
+	for at := last - 2*testSegment; at <= last; at += testSegment {
+		patchLog(t, disk, at, []byte(strings.Repeat("garbage!", testSegment/8)))
+	}
+	kept := 0
+	for w.puts[kept].to <= last-2*testSegment {
+		kept++
+	}
+	s := open(t, disk)
+	c := contentOf(t, s)
+	c.requirePuts(t, w.puts[:kept])
+	require.Len(t, c.Bodies, kept)
+	require.Equal(t, testStartMs+int64(kept-1)*1000, s.Log.StoreTimestampMs())
+	require.NoError(t, s.Close())
+}
+
+func TestTornBlankWithoutQueues(t *testing.T) {
+	disk, w := killed(t, 100)
+	damages["torn blank"](t, disk, w)
+	removeTree(t, disk, "s/consumequeue")
+	c, _ := recovered(t, disk)
+	c.requirePuts(t, w.puts)
+}
+
+// TestOpenMakesTheLogDurable: what a killed process has left in the page cache counts as flushed once the store is open.
+func TestOpenMakesTheLogDurable(t *testing.T) {
+	disk, w := killed(t, 30)
+	f, err := disk.Open(segmentPath(w.pos), true)
+	require.NoError(t, err)
+	m := w.message(messages.QueueKey{Topic: "A"}, "in the page cache")
+	raw, err := record.Append(nil, &m)
+	require.NoError(t, err)
+	record.SetPlace(raw, w.next[m.Queue()], messages.PhysicalOffset(w.pos), testStartMs)
+	_, err = f.WriteAt(raw, w.pos%testSegment)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	s := open(t, disk)
+	for seed := range uint64(10) {
+		c, _ := recovered(t, disk.Crash(seed))
+		require.Equal(t, "in the page cache", c.Bodies[messages.PhysicalOffset(w.pos)], "seed %d", seed)
+	}
+	require.NoError(t, s.Close())
+}
+
+// TestUnitsOfALostRunAreCleared: a power cut has kept a page of a queue far behind a hole.
+func TestUnitsOfALostRunAreCleared(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.fill(30)
+	p := testParams()
+	p.ConsumeQueueFileBytes = 1000 * 20
+	s, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	overwrite(t, disk, queueFile("A", 0), 600*20, append(unitBytes(w.pos, 100), unitBytes(w.pos+100, 100)...))
+	s, err = store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.NoError(t, s.CloseClean())
+	b := readFile(t, disk, queueFile("A", 0))
+	require.Len(t, b, 1000*20)
+	require.Equal(t, zeroBytes(995*20), b[5*20:])
+}
+
+// TestNothingIsIndexedTwice: however often a store is killed, each key of a record has one entry.
+func TestNothingIsIndexedTwice(t *testing.T) {
+	disk, _ := killed(t, 100)
+	for range 3 {
+		recovered(t, disk)
+		entries := 0
+		for _, name := range indexFiles(t, disk) {
+			entries += int(binary.BigEndian.Uint32(readFile(t, disk, name)[36:])) - 1
+		}
+		require.Equal(t, 3*100, entries)
+	}
 }

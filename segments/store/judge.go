@@ -272,7 +272,7 @@ func (j *judge) behind(v *verdict) error {
 		}
 		j.shorten(v, below, errBehindLog)
 	}
-	if v.drop || j.Clean || v.q.PhysicalEnd() <= j.ScanFrom {
+	if v.drop || v.q.PhysicalEnd() <= j.ScanFrom {
 		return nil
 	}
 	return j.unconfirmed(v)

@@ -216,9 +216,6 @@ func (p *planner) finish() error {
 	if err := p.judge.finish(); err != nil {
 		return err
 	}
-	if p.queues.Len() == 0 && p.Records > 0 {
-		p.QueuesFrom = min(p.QueuesFrom, p.Min)
-	}
 	p.planIndex()
 	return nil
 }

@@ -45,18 +45,19 @@ func TestGapInTheLogIsClosed(t *testing.T) {
 	require.NotContains(t, events(report), store.ClosedGap)
 }
 
-// TestQueueOffsetsThatLeaveNoRoom: a jump in the offsets of neighbours has no place for units of what is missing.
+// TestQueueOffsetsThatLeaveNoRoom: between two records there is no room for so many that could be missing.
 func TestQueueOffsetsThatLeaveNoRoom(t *testing.T) {
 	disk := memfs.New()
 	w := newLogWriter(t, disk)
 	w.put("A", 0, "one")
-	w.next[messages.QueueKey{Topic: "A"}] = 1 << 40
+	w.put("B", 0, "between")
+	w.next[messages.QueueKey{Topic: "A"}] = 1000
 	p := w.put("A", 0, "two")
 	w.put("A", 0, "three")
 	c, report := recovered(t, disk)
 	require.Contains(t, events(report), store.RestartedQueue)
 	q := c.Queues[p.key]
-	require.Equal(t, [2]messages.QueueOffset{1 << 40, 1<<40 + 2}, [2]messages.QueueOffset{q.Min, q.Max})
+	require.Equal(t, [2]messages.QueueOffset{1000, 1002}, [2]messages.QueueOffset{q.Min, q.Max})
 	again, _ := recovered(t, disk)
 	require.Equal(t, c, again)
 }
@@ -93,6 +94,19 @@ func TestTopicThatWasMadeAgain(t *testing.T) {
 		require.NotContains(t, events(report), store.RestartedQueue, damage)
 		require.NotContains(t, events(report), store.DroppedQueue, damage)
 	}
+}
+
+func TestTopicThatWasMadeAgainWithOneMessage(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	for range 5 {
+		w.put("A", 0, "old")
+	}
+	delete(w.next, messages.QueueKey{Topic: "A"})
+	made := w.put("A", 0, "new")
+	c, _ := recovered(t, disk)
+	require.Len(t, c.Queues[made.key].Units, 1)
+	c.requirePuts(t, []put{made})
 }
 
 func TestTransactionsAreDispatchedByType(t *testing.T) {

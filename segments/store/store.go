@@ -73,7 +73,7 @@ func (s *Store) open() error {
 	if err := s.apply(&plan); err != nil {
 		return err
 	}
-	if !s.LastExitClean || s.Report.Dispatched > 0 {
+	if !s.LastExitClean {
 		if err := s.saveCheckpoint(); err != nil {
 			return err
 		}

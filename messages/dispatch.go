@@ -19,20 +19,11 @@ type DispatchRequest struct {
 func (r *DispatchRequest) End() PhysicalOffset { return r.PhysicalOffset + PhysicalOffset(r.SizeBytes) }
 
 // DispatchBatch carries records in log order from the reput dispatcher to one builder. The dispatcher owns it again once
-// the builder has answered with Dispatched; builders must not keep slices of it.
+// every builder has answered its Delivery; builders must not keep slices of it.
 type DispatchBatch struct {
 	Requests []DispatchRequest
 	UpTo     PhysicalOffset // every record below is in this batch or an earlier one
 	Bytes    []byte         // backs Keys and UniqKey
-}
-
-// Dispatched answers a DispatchBatch: everything below UpTo is built. A non-nil Err means that the builder has failed for
-// good and the batch was not (fully) built.
-type Dispatched struct {
-	Builder int
-	Batch   *DispatchBatch
-	UpTo    PhysicalOffset
-	Err     error
 }
 
 // LogGrown tells the dispatcher that the log's readable end has moved. One at most is pending: the sender coalesces.

@@ -120,6 +120,7 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), n.ready())
 	<-ctx.Done()
+	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
 	stop, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancelStop()

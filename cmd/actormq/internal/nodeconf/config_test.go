@@ -1,0 +1,115 @@
+package nodeconf_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// brokerConf is a file as RocketMQ's own distribution has it, with what people usually add.
+const brokerConf = `# Licensed to nobody
+brokerClusterName = DefaultCluster
+brokerName = broker-a
+brokerId = 0
+deleteWhen = 04
+fileReservedTime = 48
+brokerRole = ASYNC_MASTER
+flushDiskType = SYNC_FLUSH
+listenPort=10921
+brokerIP1=127.0.0.1
+storePathRootDir=/data/my store/rocketmq
+messageDelayLevel=1s 5s 10s
+autoCreateTopicEnable=false
+maxMessageSize=65536
+`
+
+func load(t *testing.T, text string) (*nodeconf.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "broker.conf")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	c := nodeconf.Default()
+	return c, c.Load(file)
+}
+
+func TestABrokerConfOfRocketMQ(t *testing.T) {
+	c, err := load(t, brokerConf)
+	require.NoError(t, err)
+	require.NoError(t, c.Finish())
+	require.Equal(t, system.SyncFlush, c.Store.FlushDiskType)
+	require.Equal(t, "/data/my store/rocketmq", c.Store.Dir)
+	require.Equal(t, 65536, c.Store.MaxMessageBytes)
+	require.True(t, c.Gateway.NoAutoCreateTopic)
+	require.Equal(t, "127.0.0.1:10921", c.Gateway.Listen)
+	require.Equal(t, "127.0.0.1:10919", c.Gateway.VIPListen)
+	require.Equal(t, "127.0.0.1:10921", c.Store.StoreHost.String(), "as it stands in message ids")
+	require.Equal(t, messages.TimeNearest, c.Gateway.Broker.SearchBoundary, "the wire answers as 4.x does")
+	require.ElementsMatch(t, []string{"deleteWhen", "fileReservedTime"}, c.Ignored)
+}
+
+func TestLayers(t *testing.T) {
+	c, err := load(t, "brokerName=from-file\nlistenPort=1000\n")
+	require.NoError(t, err)
+	require.NoError(t, c.LoadEnvironment([]string{"ACTORMQ_LISTENPORT=2000", "ACTORMQ_BROKERNAME=from-env", "HOME=/x"}))
+	require.NoError(t, c.Set("listenPort", "3000", "--set"))
+	require.NoError(t, c.Finish())
+	require.Equal(t, "from-env", c.Gateway.Broker.BrokerName)
+	require.Equal(t, 3000, c.ListenPort)
+	text := c.Print()
+	require.Contains(t, text, "listenPort=3000\t# --set")
+	require.Contains(t, text, "brokerName=from-env\t# ACTORMQ_BROKERNAME")
+	require.Contains(t, text, "flushDiskType=ASYNC_FLUSH\t# default")
+	require.Equal(t, "3000", c.Effective()["listenPort"])
+}
+
+func TestEveryProblemIsNamed(t *testing.T) {
+	_, err := load(t, "brokrName=x\nlistenPort=70000\nflushDiskType=SOMETIMES\nautoCreateTopicEnable=perhaps\nbrokerRole=SLAVE\n")
+	require.ErrorIs(t, err, nodeconf.ErrConfig)
+	for _, part := range []string{
+		"brokrName", "did you mean brokerName?", "listenPort=70000", "allowed is 1 to 65535", "ASYNC_FLUSH or SYNC_FLUSH",
+		"autoCreateTopicEnable=perhaps", "true or false", "brokerRole=SLAVE", "broker.conf",
+	} {
+		require.ErrorContains(t, err, part)
+	}
+	c := nodeconf.Default()
+	require.ErrorContains(t, c.LoadEnvironment([]string{"ACTORMQ_LISTENPROT=1"}), "did you mean listenPort?")
+	require.ErrorIs(t, c.Load("/does/not/exist"), nodeconf.ErrConfig)
+	require.ErrorContains(t, c.Load("/does/not/exist"), "/does/not/exist")
+	require.NoError(t, c.Set("brokerIP1", "not an address", "--set"))
+	require.ErrorContains(t, c.Finish(), "brokerIP1")
+	c = nodeconf.Default()
+	require.NoError(t, c.Set("mappedFileSizeCommitLog", "5000", "--set"))
+	require.ErrorContains(t, c.Finish(), "SegmentBytes is 5000")
+}
+
+func TestPrintedConfigurationReadsBack(t *testing.T) {
+	c := nodeconf.Default()
+	require.NoError(t, c.Set("brokerName", "b", "--set"))
+	again := nodeconf.Default()
+	for line := range strings.SplitSeq(strings.TrimSpace(c.Print()), "\n") {
+		pair, _, _ := strings.Cut(line, "\t#")
+		key, value, _ := strings.Cut(pair, "=")
+		if key == "brokerIP1" || key == "storePathCommitLog" {
+			continue // their defaults name another key
+		}
+		require.NoError(t, again.Set(key, value, "test"), line)
+	}
+	require.NoError(t, again.Finish())
+	require.Equal(t, "b", again.Gateway.Broker.BrokerName)
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(brokerConf)
+	f.Add("a=b\\\n c\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := load(t, text); err == nil {
+			_ = c.Finish()
+		}
+	})
+}

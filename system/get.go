@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // How many consume-queue units a get looks at (spec/store.md §7.2): it examines at least minExamined, read a part at a
@@ -85,8 +88,15 @@ func (g *get) locate() bool {
 	return found
 }
 
-// scan looks at units until the result is full, the limit is reached or the queue ends.
-func (g *get) scan() error {
+// scan looks at units until the result is full, the limit is reached or the queue ends. A fault in the map is its error.
+func (g *get) scan() (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			err = vfs.FaultError("read the commit log", r)
+		}
+	}()
 	buf := getScratch.Get().(*[unitsAPart]consumequeue.Unit)
 	defer getScratch.Put(buf)
 	limit := max(minExamined, g.m.MaxMessages)
@@ -126,6 +136,11 @@ func (g *get) look(u consumequeue.Unit) bool {
 		g.missing(u.PhysicalOffset)
 		return true
 	}
+	if !record.StandsAt(slice.Bytes, u.PhysicalOffset) {
+		slice.Release() // a place whose message is lost: recovery has reported it
+		g.removed()
+		return true
+	}
 	g.r.Records = append(g.r.Records, slice.Bytes)
 	g.r.Hold(slice.Holder())
 	g.r.Bytes += int(u.Size)
@@ -136,10 +151,15 @@ func (g *get) look(u consumequeue.Unit) bool {
 
 // missing notes that a record's segment is gone, and skips the rest of that segment.
 func (g *get) missing(off messages.PhysicalOffset) {
+	g.removed()
+	g.skipTo = g.store.log.SegmentStart(off) + messages.PhysicalOffset(g.store.opt.SegmentBytes)
+}
+
+// removed notes that a unit's message is not there.
+func (g *get) removed() {
 	if len(g.r.Records) == 0 {
 		g.r.Status = messages.MessageWasRemoving
 	}
-	g.skipTo = g.store.log.SegmentStart(off) + messages.PhysicalOffset(g.store.opt.SegmentBytes)
 }
 
 // full is the rule of spec/store.md §7.3: never while nothing is collected.

@@ -185,3 +185,13 @@ func readHost(b []byte) netip.AddrPort {
 	}
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b)), uint16(port))
 }
+
+// StandsAt tells, without taking the record apart, whether b is one whole record that says of itself that it stands at a
+// physical offset: what a reader checks before it hands on bytes that a consume-queue unit names. It does not allocate.
+func StandsAt(b []byte, at messages.PhysicalOffset) bool {
+	if len(b) < MinBytes || int(TotalSize(b)) != len(b) {
+		return false
+	}
+	magic := binary.BigEndian.Uint32(b[magicAt:])
+	return (magic == Magic || magic == MagicV2) && binary.BigEndian.Uint64(b[physicalOffsetAt:]) == uint64(at)
+}

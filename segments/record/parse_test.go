@@ -358,3 +358,20 @@ func TestErrorText(t *testing.T) {
 	require.NoError(t, errors.Unwrap(&record.Error{}), "no kind, no sentinel")
 	require.NoError(t, errors.Unwrap(&record.Error{Kind: 99}))
 }
+
+func TestStandsAt(t *testing.T) {
+	rec, err := record.Append(nil, &messages.Message{Topic: "T", Body: []byte("body")})
+	require.NoError(t, err)
+	record.SetPlace(rec, 3, 4711, 1)
+	require.True(t, record.StandsAt(rec, 4711))
+	require.False(t, record.StandsAt(rec, 4712))
+	require.False(t, record.StandsAt(rec[:len(rec)-1], 4711))
+	require.False(t, record.StandsAt(append(rec, 0), 4711))
+	require.False(t, record.StandsAt(rec[:1], 4711))
+	require.False(t, record.StandsAt(nil, 0))
+	for i := range 8 { // size and magic
+		bad := append([]byte(nil), rec...)
+		bad[i] ^= 0x40
+		require.False(t, record.StandsAt(bad, 4711), "byte %d", i)
+	}
+}

@@ -83,11 +83,19 @@ func (s *Store) load() error {
 	return err
 }
 
+// loadAttempts bounds how often the log is looked at again whose segments vanish meanwhile: a reader of a running node's
+// directory sees that.
+const loadAttempts = 5
+
 // loadLog opens the commit log. An empty or short last file, as it is left when the process dies while making it, is
 // mended (RocketMQ does not start then); any other file of a wrong size means wrong parameters.
 func (s *Store) loadLog() error {
-	for {
+	for vanished := 0; ; {
 		log, foreign, err := commitlog.Open(s.Disk, s.Params.CommitLogDir, s.Params.SegmentBytes)
+		if errors.Is(err, fs.ErrNotExist) && vanished < loadAttempts {
+			vanished++
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ type Store struct {
 	options Options
 	lock    io.Closer
 	overlay *vfs.OverlayDisk // nil unless opened read-only
+	scratch bool             // changes are not meant to last: nothing has to be prepared for later
 }
 
 // Open locks the store in p.Dir, which is made when it is not there, loads it, and recovers it. While it is open `abort`
@@ -48,6 +49,7 @@ func Open(disk vfs.Disk, p Params, o Options) (*Store, error) {
 		s.overlay = vfs.Overlay(disk)
 		s.Disk = s.overlay
 	}
+	_, s.scratch = s.Disk.(*vfs.OverlayDisk)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", p.Dir, err), s.Close())
 	}
@@ -73,10 +75,8 @@ func (s *Store) open() error {
 	if err := s.apply(&plan); err != nil {
 		return err
 	}
-	if !s.LastExitClean {
-		if err := s.saveCheckpoint(); err != nil {
-			return err
-		}
+	if err := s.saveCheckpoint(); err != nil {
+		return err
 	}
 	s.DispatchFrom = s.Log.End()
 	s.QueueOffsets = make(map[messages.QueueKey]messages.QueueOffset, s.Queues.Len())

@@ -126,6 +126,27 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	require.Equal(t, before, tree(t, disk, "s"))
 }
 
+// TestSegmentsMayVanish: who looks at the directory of a running node sees segments expire.
+func TestSegmentsMayVanish(t *testing.T) {
+	disk, w := closed(t, 100)
+	gone := false
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindOpen && op.Name == segmentPath(0) && !gone {
+			gone = true
+			return disk.Remove(op.Name)
+		}
+		return nil
+	})
+	opt := testOptions()
+	opt.ReadOnly = true
+	s, err := store.Open(disk, testParams(), opt)
+	require.NoError(t, err)
+	require.True(t, gone)
+	require.Equal(t, messages.PhysicalOffset(testSegment), s.Log.Min())
+	require.Equal(t, messages.PhysicalOffset(w.pos), s.Log.End())
+	require.NoError(t, s.Close())
+}
+
 func TestFailedOpenCanBeRepeated(t *testing.T) {
 	disk, w := killed(t, 30)
 	broken := errors.New("broken")

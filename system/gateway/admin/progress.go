@@ -2,6 +2,7 @@ package admin
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ func (t *Tools) consumeStats(r *gateway.Request) {
 	}
 	names := []string{h.Topic}
 	if h.Topic == "" {
-		names = t.b.Offsets.Topics(h.ConsumerGroup)
+		names = t.topicsOf(h.ConsumerGroup)
 	}
 	answer := remoting.ConsumeStats{OffsetTable: map[remoting.MessageQueue]remoting.ConsumeOffset{}}
 	for _, name := range names {
@@ -31,6 +32,16 @@ func (t *Tools) consumeStats(r *gateway.Request) {
 		t.progress(h.ConsumerGroup, topic, &answer)
 	}
 	r.OKBody(&answer)
+}
+
+// topicsOf are the topics that a group has offsets in, and its retry topic, which tools expect even before a consumer has
+// stored an offset for it.
+func (t *Tools) topicsOf(group string) []string {
+	names := t.b.Offsets.Topics(group)
+	if retry := messages.RetryTopicPrefix + group; !slices.Contains(names, retry) {
+		names = append(names, retry)
+	}
+	return names
 }
 
 // concerns tells whether a topic is the group's business: while it is online, only what it subscribes to.

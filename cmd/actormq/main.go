@@ -22,6 +22,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newNodeCommand(), newStoreCommand())
+	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand())
 	return root
 }

@@ -270,10 +270,11 @@ func (p *producer) trySend(ctx context.Context, body []byte) (client.Queue, clie
 	return q, sent, err
 }
 
-// sendRetryable tells what another queue may take: the codes are those of RocketMQ's clients (spec/remoting.md §8.4).
+// sendRetryable tells what another queue may take: the codes are those of RocketMQ's clients (spec/remoting.md §8.4), but for
+// two that no broker of RocketMQ 4.x sends.
 func sendRetryable(err error) bool {
 	return client.Unreached(err) || client.HasCode(err, remoting.ResponseSystemError, remoting.ResponseServiceNotAvailable,
-		remoting.ResponseNoPermission, remoting.ResponseTopicNotExist, 204, 205)
+		remoting.ResponseNoPermission, remoting.ResponseTopicNotExist)
 }
 
 // pick takes the queue whose turn it is, of another broker than the given one if there is any.

@@ -8,7 +8,7 @@
 //	layers_test.go     messages ← segments ← actors ← system ← cmd; testkit may use all, only tests use it
 //	shape_test.go      lengths, formatting, doc.go, comments on exported names
 //	calls_test.go      no sleeping, no printing, nothing but messages between the writer and the world
-//	words_test.go      words that no file has; links of the documents
+//	words_test.go      words that no file has; links and names of tests in the documents
 //	messages_test.go   docs/MESSAGES.md has every message
 //	errors_test.go     docs/ERRORS.md has every error
 //

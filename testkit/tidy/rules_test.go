@@ -186,6 +186,7 @@ func TestRulePrinting(t *testing.T) {
 		{"production", "system/a.go", prints, []string{"fmt.Println", "fmt.Printf", "println"}},
 		{"a test", "system/a_test.go", prints, []string{"fmt.Printf", "println"}},
 		{"a command", "cmd/actormq/a.go", prints, nil},
+		{"a tool", "testkit/peer/a.go", "package main\n" + prints, nil},
 	})
 }
 
@@ -219,6 +220,11 @@ func TestRuleLinks(t *testing.T) {
 	exists := func(name string) bool { return name == "docs/adr" || name == "README.md" }
 	require.Empty(t, deadLinks("docs/A.md", []byte("[a](adr) [b](../README.md#top) [c](https://example.org/x) [d](#here)"), exists))
 	require.Equal(t, []string{"docs/A.md: the link to B.md leads nowhere"}, deadLinks("docs/A.md", []byte("see [b](B.md)"), exists))
+}
+
+func TestRuleMentions(t *testing.T) {
+	text := []byte("`TestA` and `FuzzB`, TestC, `Tests`, `go test -run TestD`")
+	require.Equal(t, []string{"a.md: there is no FuzzB"}, unknownTests("a.md", text, map[string]bool{"TestA": true}))
 }
 
 func TestRuleConversation(t *testing.T) {

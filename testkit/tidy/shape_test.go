@@ -114,7 +114,7 @@ func documented(s *source) []string {
 	for _, d := range s.tree.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !(d.Recv != nil && slices.Contains(told, d.Name.Name)) {
+			if needsComment(d) && d.Doc == nil {
 				problems = append(problems, s.at(d.Pos(), "%s has no comment", d.Name.Name))
 			}
 		case *ast.GenDecl:
@@ -122,6 +122,14 @@ func documented(s *source) []string {
 		}
 	}
 	return problems
+}
+
+// needsComment tells whether a function, or a method, is one that others see and that does not say all by its name.
+func needsComment(f *ast.FuncDecl) bool {
+	if !f.Name.IsExported() || !exportedReceiver(f) {
+		return false
+	}
+	return f.Recv == nil || !slices.Contains(told, f.Name.Name)
 }
 
 // exportedReceiver tells whether a function is a method of an exported type, or no method.

@@ -3,6 +3,7 @@ package tidy_test
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"os"
 	"path"
 	"path/filepath"
@@ -87,5 +88,40 @@ func TestLinksOfDocuments(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NotZero(t, seen)
+	none(t, problems)
+}
+
+// mention is the name of a test, fuzz target or benchmark in a document.
+var mention = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)`")
+
+// unknownTests looks for names of tests that are not there.
+func unknownTests(name string, text []byte, known map[string]bool) []string {
+	var problems []string
+	for _, m := range mention.FindAllSubmatch(text, -1) {
+		if !known[string(m[1])] {
+			problems = append(problems, fmt.Sprintf("%s: there is no %s", name, m[1]))
+		}
+	}
+	return problems
+}
+
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range sources(t) {
+		for _, d := range s.tree.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.test() {
+				known[f.Name.Name] = true
+			}
+		}
+	}
+	var problems []string
+	require.NoError(t, walk(func(name string, nested bool) error {
+		if nested || path.Ext(name) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		problems = append(problems, unknownTests(name, text, known)...)
+		return err
+	}))
 	none(t, problems)
 }

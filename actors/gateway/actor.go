@@ -129,7 +129,11 @@ func (g *Gateway) accept(l net.Listener, p *Port) {
 			return
 		default: // out of descriptors, say: others may be given back
 			g.shared.noise.Warn().Err(err).Str("port", p.Name).Msg("accepting a connection failed")
-			<-time.After(pause)
+			select {
+			case <-time.After(pause):
+			case <-g.over:
+				return
+			}
 		}
 	}
 }

@@ -170,15 +170,15 @@ func TestKeysAreFound(t *testing.T) {
 
 func TestFlushOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Second) })
+		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, index.Params{Slots: 50, Entries: 1000}, memfs.New())
 		r.deliver(r.batch(5))
-		time.Sleep(59 * time.Second)
+		<-time.After(59 * time.Second)
 		synctest.Wait()
 		require.Empty(t, r.told)
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		require.Equal(t, int64(startMs+4), (<-r.told).StoreTimestampMs)
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		synctest.Wait()
 		require.Empty(t, r.told)
 	})
@@ -187,7 +187,7 @@ func TestFlushOnTime(t *testing.T) {
 // Weakness W16: a file that can't be made holds batches back and is tried again, from where it stopped.
 func TestAFullDiskIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Second) })
+		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, index.Params{Slots: 50, Entries: 31}, memfs.New()) // 10 records a file
 		var full atomic.Bool
 		var attempts atomic.Int64
@@ -203,7 +203,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 		full.Store(true)
 		r.deliver(r.batch(10))
 		r.deliver(r.batch(10))
-		time.Sleep(10 * time.Minute)
+		<-time.After(10 * time.Minute)
 		synctest.Wait()
 		require.Empty(t, r.back)
 		require.GreaterOrEqual(t, attempts.Load(), int64(20))
@@ -213,7 +213,7 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int64(startMs+4), ms, "the batch is not complete")
 		full.Store(false)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.NoError(t, r.built())
 		require.NoError(t, r.built())
 		r.verify(r.set, 25)

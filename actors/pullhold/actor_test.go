@@ -216,7 +216,7 @@ func TestNoArrivalIsMissed(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Second) })
+		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, 0)
 		began := time.Now()
 		woken := make(chan string, 100)
@@ -246,7 +246,7 @@ func TestDeadlines(t *testing.T) {
 		park("b", 2*time.Second)
 		park("past", -time.Second)
 		park("d2", 10*time.Second)
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		expired := messages.WakeExpired
 		for _, want := range []string{"past 0s", "a 1s", "b 2s", "c 3s"} {
 			require.Equal(t, fmt.Sprintf("%s %d", want, expired), next())
@@ -255,7 +255,7 @@ func TestDeadlines(t *testing.T) {
 		require.Equal(t, int64(3), r.hold.Held())
 		r.arrive(messages.QueueKey{Topic: "d"}, 0)
 		require.Equal(t, fmt.Sprintf("d 5s %d", messages.WakeArrived), next())
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.Equal(t, fmt.Sprintf("d2 10s %d", expired), next())
 		require.Equal(t, "nobody", next())
 		require.Equal(t, int64(1), r.hold.Held())

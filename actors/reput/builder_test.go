@@ -542,14 +542,14 @@ func TestAFullDiskHoldsBatchesBack(t *testing.T) {
 		_, err = flushQueues(t, r.builders[0])
 		require.ErrorContains(t, err, "no room")
 		before := attempts.Load()
-		time.Sleep(5 * time.Minute)
+		<-time.After(5 * time.Minute)
 		tries := (attempts.Load() - before) / 12
 		require.GreaterOrEqual(t, tries, int64(9))
 		require.LessOrEqual(t, tries, int64(18), "the pauses grow")
 		require.Empty(t, r.told.ch)
 		require.Empty(t, r.failed)
 		full.Store(false)
-		time.Sleep(maxRetryPause + 3*time.Second)
+		<-time.After(maxRetryPause + 3*time.Second)
 		r.all()
 		r.verify(r.table, r.w.want)
 	})
@@ -587,12 +587,12 @@ func TestFlushingOnTime(t *testing.T) {
 		r.w.put(messages.Message{Topic: "Quiet"})
 		r.start().all()
 		busy, quiet := r.table.Lookup(messages.QueueKey{Topic: "Busy"}), r.table.Lookup(messages.QueueKey{Topic: "Quiet"})
-		time.Sleep(1100 * time.Millisecond)
+		<-time.After(1100 * time.Millisecond)
 		synctest.Wait()
 		require.Zero(t, busy.Pending())
 		require.Equal(t, int64(1), quiet.Pending())
 		require.Empty(t, r.told.ch, "one queue is not durable")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		synctest.Wait()
 		require.Zero(t, quiet.Pending())
 		require.Equal(t, messages.QueuesFlushed{StoreTimestampMs: r.w.storeMs}, <-r.told.ch)
@@ -600,11 +600,11 @@ func TestFlushingOnTime(t *testing.T) {
 		// A record that takes no unit moves the checkpoint on too.
 		r.w.put(messages.Message{Topic: "Tx", SysFlag: messages.SysFlagTransactionPrepared})
 		r.all()
-		time.Sleep(1100 * time.Millisecond)
+		<-time.After(1100 * time.Millisecond)
 		require.Equal(t, messages.QueuesFlushed{StoreTimestampMs: r.w.storeMs}, <-r.told.ch)
 
 		// Two minutes later the tails have left the memory.
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		var reads atomic.Int64
 		r.disk.Inject(func(op memfs.Op) error {

@@ -184,7 +184,7 @@ func (n *node) bell() *actors.Bell {
 // inBubble runs a test on a clock of its own. The library's log throttle, if it has been used, gets time to end.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Second) })
+		t.Cleanup(func() { <-time.After(time.Second) })
 		test(t)
 	})
 }

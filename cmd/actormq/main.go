@@ -1,4 +1,3 @@
-// Command actormq is a message store and broker that keeps the files and the protocol of RocketMQ 4.x.
 package main
 
 import (

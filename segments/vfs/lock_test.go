@@ -37,10 +37,10 @@ func lockChild(how, name string) int {
 		take = lockAsJavaDoes
 	}
 	if err := take(name); err != nil {
-		fmt.Println("refused:", err)
+		fmt.Fprintln(os.Stdout, "refused:", err)
 		return 0
 	}
-	fmt.Println("locked")
+	fmt.Fprintln(os.Stdout, "locked")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

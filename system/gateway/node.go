@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"path"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -58,6 +59,16 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 
 // Broker is what the request handlers work with: the keepers, and who the broker is.
 func (n *Node) Broker() *broker.Broker { return n.broker }
+
+// Addr is where a port listens: "broker", "vip" or "namesrv"; the zero value when there is none of that name.
+func (n *Node) Addr(port string) netip.AddrPort {
+	for i, p := range n.ports() {
+		if p.Name == port {
+			return n.edge.Address(i)
+		}
+	}
+	return netip.AddrPort{}
+}
 
 // Connections is the number of open connections.
 func (n *Node) Connections() int { return n.edge.Connections() }

@@ -1,8 +1,11 @@
 package tidy_test
 
 import (
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +152,34 @@ func theirs(s *source, target string) string {
 }
 
 func TestImportLayers(t *testing.T) { check(t, imports) }
+
+// required are the modules that go.mod names for our own sake.
+var required = regexp.MustCompile(`(?m)^\s+(\S+) v\S+$`)
+
+// undecided is the rule that each of them has a row in docs/adr/0003 and is somebody's to import.
+func undecided(mod, adr string) []string {
+	var problems []string
+	for _, m := range required.FindAllStringSubmatch(mod, -1) {
+		if !strings.Contains(adr, "| `"+m[1]+"` |") {
+			problems = append(problems, "go.mod: "+m[1]+" has no row in docs/adr/0003")
+		}
+		known := false
+		for _, p := range parties {
+			known = known || within(p.module, m[1]) || within(m[1], p.module)
+		}
+		if !known {
+			problems = append(problems, "go.mod: nobody may import "+m[1])
+		}
+	}
+	return problems
+}
+
+func TestEveryModuleIsADecision(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	require.Regexp(t, required, string(mod))
+	none(t, undecided(string(mod), document(t, "adr/0003-dependencies.md")))
+}
 
 // onlyRequire: of testify the tests use require, and nothing else; external tests too.
 func onlyRequire(s *source) []string {

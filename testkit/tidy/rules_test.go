@@ -42,23 +42,31 @@ func importing(paths ...string) string {
 func TestRuleImports(t *testing.T) {
 	checkRule(t, imports, []ruleCase{
 		{"messages", "messages/a.go", importing("fmt", "net/netip", "ours/messages/fastjson"), nil},
-		{"messages is first", "messages/a.go", importing("ours/segments", "github.com/rs/zerolog", "os"),
-			[]string{"messages is below", "not in this part", "not in this part"}},
+		{
+			"messages is first", "messages/a.go", importing("ours/segments", "github.com/rs/zerolog", "os"),
+			[]string{"messages is below", "not in this part", "not in this part"},
+		},
 		{"segments", "segments/index/a.go", importing("ours/messages", "ours/segments/vfs", "unsafe"), nil},
-		{"segments has no actors", "segments/index/a.go",
+		{
+			"segments has no actors", "segments/index/a.go",
 			importing("ours/actors", "github.com/asynkron/protoactor-go/actor", "golang.org/x/sys/unix", "os"),
-			[]string{"segments is below", "not in this part", "not in this part", "not in this part"}},
+			[]string{"segments is below", "not in this part", "not in this part", "not in this part"},
+		},
 		{"only vfs has the system", "segments/vfs/a.go", importing("golang.org/x/sys/unix", "os", "syscall"), nil},
 		{"the codec is pure", "segments/record/a.go", importing("time", "hash/crc32"), []string{"does without"}},
 		{"an actor", "actors/writer/a.go", importing("ours/actors", "ours/actors/mailbox", "ours/segments/record",
 			"github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog", "sync/atomic"), nil},
 		{"an actor's own tree", "actors/gateway/a.go", importing("ours/actors/gateway/frames", "net"), nil},
-		{"no sibling", "actors/writer/a.go", importing("ours/actors/flusher", "ours/actors/mailboxes", "ours/system", "sync", "net"),
-			[]string{"siblings", "siblings", "actors is below", "does without", "not in this part"}},
+		{
+			"no sibling", "actors/writer/a.go", importing("ours/actors/flusher", "ours/actors/mailboxes", "ours/system", "sync", "net"),
+			[]string{"siblings", "siblings", "actors is below", "does without", "not in this part"},
+		},
 		{"the root of actors", "actors/a.go", importing("ours/actors/mailbox", "ours/segments"), []string{"imports none of them"}},
 		{"system", "system/a.go", importing("ours/actors/writer", "ours/system/ext", "github.com/rs/zerolog", "log/slog"), nil},
-		{"system is below cmd", "system/a.go", importing("ours/cmd/actormq", "github.com/spf13/cobra", "net", "log"),
-			[]string{"system is below", "not in this part", "not in this part", "not in this part"}},
+		{
+			"system is below cmd", "system/a.go", importing("ours/cmd/actormq", "github.com/spf13/cobra", "net", "log"),
+			[]string{"system is below", "not in this part", "not in this part", "not in this part"},
+		},
 		{"cmd", "cmd/actormq/a.go", importing("ours/system", "ours/segments/vfs", "github.com/spf13/cobra", "os"), nil},
 		{"no testkit in production", "cmd/actormq/a.go", importing("ours/testkit/memfs"), []string{"only tests use testkit"}},
 		{"testkit in tests", "segments/a_test.go", importing("ours/testkit/memfs", "github.com/stretchr/testify/require", "os"), nil},
@@ -87,6 +95,13 @@ func TestRuleEmbedded(t *testing.T) {
 	}
 }
 
+func TestRuleUndecided(t *testing.T) {
+	const mod = "require (\n\tgithub.com/spf13/cobra v1.0.0\n\texample.org/x v1.0.0 // indirect\n)\n"
+	require.Empty(t, undecided(mod, "| `github.com/spf13/cobra` | commands |"))
+	require.Len(t, undecided(mod, "nothing"), 1)
+	require.Len(t, undecided(strings.Replace(mod, " // indirect", "", 1), "| `github.com/spf13/cobra` |"), 2)
+}
+
 func TestRuleShape(t *testing.T) {
 	long := func(lines int) string { return "func f() {\n" + strings.Repeat("_ = 1\n", lines-2) + "}\n" }
 	checkRule(t, functionLength, []ruleCase{
@@ -107,11 +122,15 @@ func TestRuleShape(t *testing.T) {
 }
 
 func TestRulePackageDocs(t *testing.T) {
-	good := []*source{code(t, "a/doc.go", "// Package a is good.\npackage a"), code(t, "a/b.go", "package a"),
-		code(t, "c/doc.go", "// Command c runs.\npackage main"), code(t, "a/a_test.go", "package a_test")}
+	good := []*source{
+		code(t, "a/doc.go", "// Package a is good.\npackage a"), code(t, "a/b.go", "package a"),
+		code(t, "c/doc.go", "// Command c runs.\npackage main"), code(t, "a/a_test.go", "package a_test"),
+	}
 	require.Empty(t, packageDocs(good))
-	bad := []*source{code(t, "a/doc.go", "package a"), code(t, "b/b.go", "// Package b is elsewhere.\npackage b"),
-		code(t, "b/doc.go", "// Package b is here.\npackage b"), code(t, "c/doc.go", "// Nothing.\npackage c"), code(t, "d/d.go", "package d")}
+	bad := []*source{
+		code(t, "a/doc.go", "package a"), code(t, "b/b.go", "// Package b is elsewhere.\npackage b"),
+		code(t, "b/doc.go", "// Package b is here.\npackage b"), code(t, "c/doc.go", "// Nothing.\npackage c"), code(t, "d/d.go", "package d"),
+	}
 	problems := packageDocs(bad)
 	require.Len(t, problems, 4, "%v", problems)
 	for i, want := range []string{"a: no package comment", "b/b.go:1", "c/doc.go:1", "d: no package comment"} {

@@ -58,9 +58,9 @@ var script = []step{
 	{name: "send-oneway-go"}, {name: "send-trace"}, {name: "acl-signed-send"}, {name: "tx-half-send"},
 	{name: "route-binary", port: "namesrv"}, {name: "acl-signed-route", port: "namesrv"}, {name: "topic-list-all", port: "namesrv"},
 	{name: "pull-found", fix: set("subVersion", "0")}, {name: "pull-go"}, {name: "pull-lite"}, {name: "pull-offset-moved"},
-	{name: "pull-no-matched", fix: set("sysFlag", "6", "subscription", "none")},
+	{name: "pull-no-matched", fix: set("sysFlag", "6", "subscription", "none", "expressionType", "TAG")},
 	{name: "pull-subscription-not-latest", fix: set("consumerGroup", "cg_demo", "subVersion", "9223372036854775807")},
-	{name: "pull-long-poll-timeout", fix: set("subVersion", "0", "queueOffset", "4", "suspendTimeoutMillis", "50")},
+	{name: "pull-long-poll-timeout", fix: set("subVersion", "0", "topic", "%RETRY%cg_demo", "queueOffset", "0", "suspendTimeoutMillis", "50")},
 	{name: "update-offset-oneway"}, {name: "query-offset"}, {name: "update-offset-go"}, {name: "max-offset"}, {name: "min-offset"},
 	{name: "earliest-storetime"}, {name: "search-offset"}, {name: "lock-batch-mq"}, {name: "unlock-batch-mq"},
 	{name: "view-message"}, {name: "query-message"}, {name: "query-message-none"},
@@ -82,7 +82,7 @@ var script = []step{
 var unplayed = map[string]string{
 	"register-broker-json": "remote brokers do not register here", "register-broker-oneway": "likewise",
 	"register-broker-slave": "likewise", "register-broker-compressed": "likewise", "query-data-version": "likewise",
-	"unregister-broker": "likewise",
+	"unregister-broker":           "likewise",
 	"notify-consumer-ids-changed": "to clients: TestGroupMembersAreTold", "reply-push": "to clients: TestRequestReply",
 	"reset-offset-client": "to clients: TestResetOffsetOnline", "tx-check": "to clients: transactions",
 	"tx-end-commit": "transactions", "tx-end-rollback": "transactions", "tx-end-after-check": "transactions", "tx-end-go": "transactions",
@@ -125,6 +125,10 @@ func TestReplayOfRecordedExchanges(t *testing.T) {
 		c.Tools.DelayOffsets = func() map[int32]int64 { return map[int32]int64{2: 3, 3: 6} }
 		c.Tools.SetOptions = func(map[string]string) error { return nil }
 	})
+	for id := range int32(4) {
+		q := messages.QueueKey{Topic: "DemoAuto", QueueID: id}
+		require.NoError(t, w.node.Broker().Offsets.CommitWait(t.Context(), "cg_offline", q, 0))
+	}
 	clients := map[string]*client{"": w.dial("broker"), "namesrv": w.dial("namesrv"), "vip": w.dial("vip")}
 	for _, s := range script {
 		recorded := frames.Get(s.name)

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,12 @@ import (
 
 // DefaultDelayLevels are the 18 levels of RocketMQ (messageDelayLevel).
 const DefaultDelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+
+// ErrDelayLevels: a list of delay levels can't be read.
+var ErrDelayLevels = errors.New("bad delay levels")
+
+// maxDelay keeps sums with a time of day in range: a hundred years.
+const maxDelay = 100 * 365 * 24 * time.Hour
 
 // DelayLevels are the delays that a message can ask for by its DELAY property; level 1 is the first.
 type DelayLevels []time.Duration
@@ -20,12 +27,12 @@ func ParseDelayLevels(text string) (DelayLevels, error) {
 	var levels DelayLevels
 	for i, word := range strings.Split(text, " ") {
 		if word == "" {
-			return nil, fmt.Errorf("delay level %d of %q is empty", i+1, text)
+			return nil, fmt.Errorf("%w: level %d of %q is empty", ErrDelayLevels, i+1, text)
 		}
 		unit, ok := units[word[len(word)-1]]
 		n, err := strconv.ParseInt(word[:len(word)-1], 10, 32)
-		if !ok || err != nil || n < 0 {
-			return nil, fmt.Errorf("delay level %d: %q is no number with s, m, h or d", i+1, word)
+		if !ok || err != nil || n < 0 || n > int64(maxDelay/unit) {
+			return nil, fmt.Errorf("%w: level %d is %q, no number with s, m, h or d", ErrDelayLevels, i+1, word)
 		}
 		levels = append(levels, time.Duration(n)*unit)
 	}

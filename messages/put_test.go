@@ -96,9 +96,9 @@ func TestDelayLevels(t *testing.T) {
 	ms, highest := l.Millis(18)
 	require.EqualValues(t, 7_200_000, ms)
 	require.Equal(t, 18, highest)
-	for _, bad := range []string{"", "1", "s", "1x", "1s  2s", "-1s", "1s "} {
+	for _, bad := range []string{"", "1", "s", "1x", "1s  2s", "-1s", "1s ", "99999999999999999d", "40000d", "1.5s"} {
 		_, err := messages.ParseDelayLevels(bad)
-		require.Error(t, err, bad)
+		require.ErrorIs(t, err, messages.ErrDelayLevels, bad)
 	}
 	m := &messages.Message{Topic: "T", QueueID: 2, Properties: "DELAY\x0199"}
 	later, err := l.Postponed(m)

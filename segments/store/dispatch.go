@@ -115,7 +115,7 @@ func (d *dispatcher) target(key messages.QueueKey) *target {
 }
 
 func (d *dispatcher) toQueues(r *record.Record) error {
-	unit := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.Size, TagsCode: r.TagsCode(d.Delays.Delay)}
+	unit := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.Size, TagsCode: r.TagsCode(d.Delays.Millis)}
 	if err := d.append(d.states.of(r.Topic, r.QueueID), unit, r.QueueOffset); err != nil {
 		return err
 	}
@@ -336,9 +336,6 @@ func (s *queueStates[T]) of(topic []byte, id int32) *T {
 	}
 	return t
 }
-
-// find returns the state of a queue, nil when there is none.
-func (s *queueStates[T]) find(key messages.QueueKey) *T { return s.topics[key.Topic][key.QueueID] }
 
 // each calls fn for every state.
 func (s *queueStates[T]) each(fn func(*T)) {

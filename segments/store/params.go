@@ -3,12 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/index"
 )
@@ -68,7 +67,7 @@ func (p Params) withDefaults() Params {
 		p.MaxOpenFiles = 512
 	}
 	if p.DelayLevels == "" {
-		p.DelayLevels = DefaultDelayLevels
+		p.DelayLevels = messages.DefaultDelayLevels
 	}
 	return p
 }
@@ -92,7 +91,7 @@ func (p Params) Validate() error {
 	if p.QuarantineBytes < 0 {
 		bad("QuarantineBytes is %d, must not be negative", p.QuarantineBytes)
 	}
-	if _, err := ParseDelayLevels(p.DelayLevels); err != nil {
+	if _, err := messages.ParseDelayLevels(p.DelayLevels); err != nil {
 		bad("DelayLevels: %w", err)
 	}
 	for _, err := range []error{p.queueOptions().Validate(), p.indexParams(nil).Validate()} {
@@ -150,38 +149,4 @@ type Options struct {
 type Progress struct {
 	Step        string // "scan" or "dispatch"
 	Done, Total int64  // bytes of the commit log
-}
-
-// DefaultDelayLevels are RocketMQ's (spec/store.md §1.3, messageDelayLevel).
-const DefaultDelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
-
-// ErrDelayLevels: a list of delay levels cannot be read.
-var ErrDelayLevels = errors.New("invalid delay levels")
-
-var delayUnitsMs = map[byte]int64{'s': 1000, 'm': 60_000, 'h': 3_600_000, 'd': 86_400_000}
-
-// DelayLevels are the delays of levels 1, 2, … in ms. The value is immutable.
-type DelayLevels []int64
-
-// ParseDelayLevels reads a list like "1s 5m 2h 1d", level 1 first (spec/store.md §10.1).
-func ParseDelayLevels(text string) (DelayLevels, error) {
-	var levels DelayLevels
-	for _, word := range strings.Fields(text) {
-		unit := delayUnitsMs[word[len(word)-1]]
-		n, err := strconv.ParseInt(word[:len(word)-1], 10, 64)
-		if unit == 0 || err != nil || n < 0 || n > math.MaxInt64/unit {
-			return nil, fmt.Errorf("%w: %q is no number with s, m, h or d", ErrDelayLevels, word)
-		}
-		levels = append(levels, n*unit)
-	}
-	return levels, nil
-}
-
-// Delay returns the delay of a level in ms, negative when there is no such level, and the highest level. It is what
-// record.Record.TagsCode asks for.
-func (l DelayLevels) Delay(level int) (ms int64, highest int) {
-	if level < 1 || level > len(l) {
-		return -1, len(l)
-	}
-	return l[level-1], len(l)
 }

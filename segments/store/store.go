@@ -22,7 +22,7 @@ type Store struct {
 	Log    *commitlog.Log
 	Queues *consumequeue.Table
 	Index  *index.Set // nil without Params.MessageIndex
-	Delays DelayLevels
+	Delays messages.DelayLevels
 
 	Checkpoint    checkpoint.Values                          // as it is on the disk
 	QueueOffsets  map[messages.QueueKey]messages.QueueOffset // of the next message of each queue
@@ -44,7 +44,7 @@ func Open(disk vfs.Disk, p Params, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{Params: p.withDefaults(), Disk: disk, options: o}
-	s.Delays, _ = ParseDelayLevels(s.Params.DelayLevels) // Validate has looked at them
+	s.Delays, _ = messages.ParseDelayLevels(s.Params.DelayLevels) // Validate has looked at them
 	if o.ReadOnly {
 		s.overlay = vfs.Overlay(disk)
 		s.Disk = s.overlay

@@ -274,23 +274,6 @@ func TestParams(t *testing.T) {
 	require.NoError(t, p.Validate(), "rounded up, as RocketMQ does")
 }
 
-func TestDelayLevels(t *testing.T) {
-	levels, err := store.ParseDelayLevels(store.DefaultDelayLevels)
-	require.NoError(t, err)
-	for level, want := range map[int]int64{0: -1, 1: 1000, 5: 60_000, 18: 7_200_000, 19: -1} {
-		ms, highest := levels.Delay(level)
-		require.Equal(t, want, ms, "level %d", level)
-		require.Equal(t, 18, highest)
-	}
-	levels, err = store.ParseDelayLevels(" 2d  0s ")
-	require.NoError(t, err)
-	require.Equal(t, store.DelayLevels{172_800_000, 0}, levels)
-	for _, bad := range []string{"5", "s", "-1s", "1w", "1.5s", "99999999999999999d"} {
-		_, err := store.ParseDelayLevels(bad)
-		require.ErrorIs(t, err, store.ErrDelayLevels, bad)
-	}
-}
-
 func TestEventText(t *testing.T) {
 	e := store.Event{What: store.ClosedGap, Queue: messages.QueueKey{Topic: "T", QueueID: 3}, From: 5, To: 7}
 	require.Equal(t, "queue gap closed: T/3: 5..7", e.String())

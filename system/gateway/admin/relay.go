@@ -85,14 +85,17 @@ func (t *Tools) relay(r *gateway.Request, group, clientID string, c *remoting.Co
 func (t *Tools) client(group, clientID string) (*gateway.Conn, error) {
 	online := t.b.Clients.Consumers(group)
 	if online == nil {
-		return nil, fmt.Errorf("The Consumer <%s> <%s> not online", group, clientID) //nolint:staticcheck // the original's words
+		//lint:ignore ST1005 these are the original's words, which tools show
+		return nil, fmt.Errorf("The Consumer <%s> <%s> not online", group, clientID)
 	}
 	c := online.Client(clientID)
 	if c == nil || connOf(c) == nil {
-		return nil, fmt.Errorf("The Consumer <%s> <%s> not online", group, clientID) //nolint:staticcheck // the original's words
+		//lint:ignore ST1005 these are the original's words, which tools show
+		return nil, fmt.Errorf("The Consumer <%s> <%s> not online", group, clientID)
 	}
 	if c.Version < remoting.VersionRunningInfo {
-		return nil, fmt.Errorf("The Consumer <%s> Version <%d> too low to finish, please upgrade it", //nolint:staticcheck // likewise
+		//lint:ignore ST1005 these are the original's words, which tools show
+		return nil, fmt.Errorf("The Consumer <%s> Version <%d> too low to finish, please upgrade it",
 			clientID, c.Version)
 	}
 	return connOf(c), nil
@@ -191,7 +194,7 @@ func (t *Tools) resetTargets(h *remoting.ResetOffsetHeader) (map[remoting.Messag
 		q := messages.QueueKey{Topic: topic.TopicName, QueueID: id}
 		now := t.b.Offsets.Lookup(h.Group, q)
 		if now == messages.NoOffset {
-			return nil, fmt.Errorf("THe consumer group <%s> not exist", h.Group) //nolint:staticcheck // the original's words
+			return nil, fmt.Errorf("THe consumer group <%s> not exist", h.Group)
 		}
 		target := t.b.Store.MaxOffset(q)
 		if h.TimestampMs != -1 {

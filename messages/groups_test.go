@@ -56,7 +56,7 @@ func TestTagFilter(t *testing.T) {
 		"class filter":    {messages.Subscription{SubString: "x", ClassFilterMode: true}, nil, nil},
 		"not by tag":      {messages.Subscription{SubString: "a > 5", ExpressionType: "SQL92"}, nil, nil},
 		"codes":           {messages.Subscription{SubString: "A", CodeSet: []int32{7, -8}}, []int64{7, -8, 1<<32 | 7}, []int64{0, 65, 8}},
-		"one code":        {messages.Subscription{SubString: "TagA", ExpressionType: "TAG", CodeSet: []int32{2598919}}, []int64{2598919}, []int64{2598920, 0}},
+		"one code":        {messages.Subscription{SubString: "TagA", ExpressionType: "TAG", CodeSet: []int32{2598919}}, []int64{2598919, 1<<32 | 2598919}, []int64{2598920, 0}},
 		"from expression": {messages.Subscription{SubString: "TagA || TagB"}, []int64{2598919, 2598920}, []int64{0, 2598921}},
 		"many":            {messages.Subscription{SubString: strings.Join(many, "||")}, []int64{hash("tag0"), hash("tag19")}, []int64{hash("tag20"), 0}},
 		"no tag in it":    {messages.Subscription{SubString: " "}, nil, []int64{0, 32}},

@@ -3,6 +3,7 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -34,34 +35,31 @@ const (
 	defaultInterval = 10 * time.Second
 )
 
-var errNoCompiler = errors.New("filters other than by tag are not supported")
-
 // state is what is published. It never changes.
 type state struct {
 	consumers *actors.Table[string, *messages.ConsumerGroup]
-	producers *actors.Table[string, []*messages.Client]
+	producers *actors.Table[string, *producerGroup]
 	byID      *actors.Table[string, *messages.Client] // of the producers, the newest with each id
+}
+
+// producerGroup is the picture of an online producer group. The turn is shared by all pictures of the group.
+type producerGroup struct {
+	clients []*messages.Client // at least one
+	turn    *atomic.Uint64
 }
 
 // keeperActor is the actor behind a Keeper.
 type keeperActor struct {
-	cfg  Config
-	self actors.Peer
-	tick *time.Timer
+	cfg        Config
+	port       *mailbox.Combining
+	tick       *time.Timer // nil: not armed, nobody is online
+	published  atomic.Pointer[state]
+	duplicates atomic.Int64
 
-	published atomic.Pointer[state]
-	consumers *actors.TableEdit[string, *messages.ConsumerGroup]
-	producers *actors.TableEdit[string, []*messages.Client]
-	byID      *actors.TableEdit[string, *messages.Client]
-	changed   map[string]struct{} // consumer groups whose members are to be told
+	registry registry
 
-	// memberships are the groups of each connection.
-	memberships map[messages.ClientChannel]*membership
-}
-
-type membership struct {
-	consumers, producers map[string]struct{}
-	seenMs               int64
+	// Of the running batch.
+	waiting []*messages.Answer[struct{}]
 }
 
 func newActor(cfg Config) *keeperActor {
@@ -71,9 +69,10 @@ func newActor(cfg Config) *keeperActor {
 	if cfg.Interval <= 0 {
 		cfg.Interval = defaultInterval
 	}
-	a := &keeperActor{cfg: cfg, memberships: map[messages.ClientChannel]*membership{}, changed: map[string]struct{}{}}
+	a := &keeperActor{cfg: cfg}
+	a.registry = newRegistry(a.compile, a.duplicate)
 	a.published.Store(&state{
-		consumers: actors.NewTable[string, *messages.ConsumerGroup](), producers: actors.NewTable[string, []*messages.Client](),
+		consumers: actors.NewTable[string, *messages.ConsumerGroup](), producers: actors.NewTable[string, *producerGroup](),
 		byID: actors.NewTable[string, *messages.Client](),
 	})
 	return a
@@ -86,152 +85,119 @@ func (a *keeperActor) Receive(ctx actor.Context) {
 		for x := m.Next(); x != nil; x = m.Next() {
 			a.handle(x)
 		}
+		a.settle()
 	case messages.ClientGone:
-		a.begin()
-		a.gone(m.Channel)
-		a.publish()
+		a.registry.gone(m.Channel)
+		a.settle()
 	case messages.ClientsTick:
+		a.tick = nil
 		a.expire()
-	case *actor.Started:
-		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
-		a.arm()
+		a.settle()
 	case *actor.Stopping:
-		a.tick.Stop()
+		if a.tick != nil {
+			a.tick.Stop()
+		}
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		a.reject(m)
 	}
 }
 
-func (a *keeperActor) arm() { a.tick = a.self.After(a.cfg.Interval, messages.ClientsTick{}) }
-
-// handle changes the tables, publishes them, tells the groups that have changed, and answers.
 func (a *keeperActor) handle(message any) {
-	a.begin()
 	switch m := message.(type) {
 	case *messages.Heartbeat:
-		a.heartbeat(m)
-		a.publish()
-		m.Answer.Complete(struct{}{}, nil)
+		a.registry.heartbeat(m, time.Now())
+		a.waiting = append(a.waiting, m.Answer)
 	case *messages.UnregisterClient:
-		a.leaveProducers(m.Channel, m.ProducerGroup)
-		a.leaveConsumers(m.Channel, m.ConsumerGroup)
-		a.publish()
-		m.Answer.Complete(struct{}{}, nil)
+		a.registry.leave(m.Channel, m.ProducerGroup, m.ConsumerGroup)
+		a.waiting = append(a.waiting, m.Answer)
 	default:
-		a.cfg.Logger.Warn().Type("message", message).Msg("the client keeper does not know a message")
-		if r, ok := message.(messages.Refusable); ok {
-			r.Refuse(errors.ErrUnsupported)
-		}
+		a.reject(message)
 	}
 }
 
-func (a *keeperActor) begin() {
-	now := a.published.Load()
-	a.consumers, a.producers, a.byID = now.consumers.Edit(), now.producers.Edit(), now.byID.Edit()
+// settle publishes what has changed, tells the members of consumer groups that have, and answers.
+func (a *keeperActor) settle() {
+	a.publish()
+	a.notify()
+	a.answer(nil)
+	if a.tick == nil && len(a.registry.members) > 0 {
+		a.tick = time.AfterFunc(a.cfg.Interval, func() { a.port.PostUserMessage(messages.ClientsTick{}) })
+	}
 }
 
-// publish makes the changes seen, and then tells the members of the groups that have changed.
+func (a *keeperActor) answer(err error) {
+	waiting := a.waiting
+	a.waiting = nil
+	for _, answer := range waiting {
+		answer.Complete(struct{}{}, err)
+	}
+}
+
 func (a *keeperActor) publish() {
-	a.published.Store(&state{consumers: a.consumers.Table(), producers: a.producers.Table(), byID: a.byID.Table()})
-	for group := range a.changed {
-		delete(a.changed, group)
-		if a.cfg.Notifies != nil && !a.cfg.Notifies(group) {
+	r, now := &a.registry, a.published.Load()
+	if len(r.dirtyConsumers)+len(r.dirtyProducers)+len(r.dirtyIDs) == 0 {
+		return
+	}
+	consumers, producers, byID := now.consumers.Edit(), now.producers.Edit(), now.byID.Edit()
+	for name := range r.dirtyConsumers {
+		if g := r.consumers[name]; g != nil {
+			consumers.Set(name, g.picture())
+		} else {
+			consumers.Delete(name)
+		}
+	}
+	for name := range r.dirtyProducers {
+		if g := r.producers[name]; g != nil {
+			producers.Set(name, &producerGroup{clients: clientsOf(g.seats), turn: &g.turn})
+		} else {
+			producers.Delete(name)
+		}
+	}
+	for id := range r.dirtyIDs {
+		if list := r.producersByID[id]; len(list) > 0 {
+			byID.Set(id, list[len(list)-1].client)
+		} else {
+			byID.Delete(id)
+		}
+	}
+	a.published.Store(&state{consumers: consumers.Table(), producers: producers.Table(), byID: byID.Table()})
+	clear(r.dirtyConsumers)
+	clear(r.dirtyProducers)
+	clear(r.dirtyIDs)
+}
+
+// notify tells every member of the consumer groups that have changed, the one who changed it too.
+func (a *keeperActor) notify() {
+	if len(a.registry.changed) == 0 {
+		return
+	}
+	changed := maps.Clone(a.registry.changed)
+	clear(a.registry.changed)
+	for name := range changed {
+		g := a.registry.consumers[name]
+		if g == nil || a.cfg.Notifies != nil && !a.cfg.Notifies(name) {
 			continue
 		}
-		if g, ok := a.published.Load().consumers.Get(group); ok {
-			for _, c := range g.Clients {
-				c.Channel.Tell(messages.ConsumerIDsChanged{Group: group})
-			}
+		for _, s := range g.seats {
+			s.client.Channel.Tell(messages.ConsumerIDsChanged{Group: name})
 		}
 	}
 }
 
-func (a *keeperActor) heartbeat(m *messages.Heartbeat) {
-	mine := a.memberships[m.Channel]
-	if mine == nil {
-		mine = &membership{consumers: map[string]struct{}{}, producers: map[string]struct{}{}}
-		a.memberships[m.Channel] = mine
-	}
-	now := time.Now()
-	mine.seenMs = now.UnixMilli()
-	for _, group := range m.Producers {
-		mine.producers[group] = struct{}{}
-		list, _ := a.producers.Get(group)
-		if i := indexOf(list, m.Channel); i >= 0 {
-			list[i].Seen(now)
-			continue
-		}
-		c := newClient(m, now)
-		a.producers.Set(group, append(list[:len(list):len(list)], c))
-		a.byID.Set(c.ID, c)
-	}
-	for i := range m.Consumers {
-		mine.consumers[m.Consumers[i].Group] = struct{}{}
-		a.consumer(m, &m.Consumers[i], now)
+// expire takes out those whose heartbeats have ceased. A connection may go on with other groups; one that has none left is
+// closed.
+func (a *keeperActor) expire() {
+	for _, channel := range a.registry.expire(time.Now().Add(-a.cfg.Expiry)) {
+		a.cfg.Logger.Warn().Str("address", channel.RemoteAddr()).Dur("expiry", a.cfg.Expiry).
+			Msg("a client has sent no heartbeat; its connection is closed")
+		channel.Close(fmt.Errorf("%w for %v", messages.ErrClientExpired, a.cfg.Expiry))
 	}
 }
 
-func newClient(m *messages.Heartbeat, now time.Time) *messages.Client {
-	c := &messages.Client{Channel: m.Channel, ID: m.ClientID, Language: m.Language, Version: m.Version}
-	c.Seen(now)
-	return c
-}
+var errNoCompiler = errors.New("filters other than by tag are not supported")
 
-func indexOf(list []*messages.Client, channel messages.ClientChannel) int {
-	for i, c := range list {
-		if c.Channel == channel {
-			return i
-		}
-	}
-	return -1
-}
-
-// consumer notes one group of a heartbeat (spec/remoting.md §7.2): the last heartbeat's types and topics count; a new
-// connection, a new topic or one that has gone is a change that the members are told of.
-func (a *keeperActor) consumer(m *messages.Heartbeat, r *messages.ConsumerRegistration, now time.Time) {
-	old, _ := a.consumers.Get(r.Group)
-	next := &messages.ConsumerGroup{
-		Name: r.Group, ConsumeType: r.ConsumeType, MessageModel: r.MessageModel, ConsumeFromWhere: r.ConsumeFromWhere,
-	}
-	changed := old == nil
-	if old != nil {
-		next.Clients = old.Clients
-	}
-	if i := indexOf(next.Clients, m.Channel); i >= 0 {
-		next.Clients[i].Seen(now)
-	} else {
-		n := len(next.Clients)
-		next.Clients = append(next.Clients[:n:n], newClient(m, now))
-		changed = true
-	}
-	topicsChanged, renewed := a.subscribe(next, old, r)
-	changed = changed || topicsChanged
-	if changed {
-		a.changed[r.Group] = struct{}{}
-	}
-	if changed || renewed || next.ConsumeType != old.ConsumeType || next.MessageModel != old.MessageModel ||
-		next.ConsumeFromWhere != old.ConsumeFromWhere {
-		a.consumers.Set(r.Group, next)
-	}
-}
-
-// subscribe fills in the subscriptions of a heartbeat: a higher version replaces what is known of a topic, a lower or equal
-// one is ignored.
-func (a *keeperActor) subscribe(next, old *messages.ConsumerGroup, r *messages.ConsumerRegistration) (changed, renewed bool) {
-	next.Subscriptions = make(map[string]*messages.TopicSubscription, len(r.Subscriptions))
-	for _, s := range r.Subscriptions {
-		var known *messages.TopicSubscription
-		if old != nil {
-			known = old.Subscriptions[s.Topic]
-		}
-		if known != nil && s.SubVersion <= known.SubVersion {
-			next.Subscriptions[s.Topic] = known
-			continue
-		}
-		changed, renewed = changed || known == nil, true
-		next.Subscriptions[s.Topic] = a.compile(s)
-	}
-	return changed || old != nil && len(old.Subscriptions) != len(next.Subscriptions), renewed
-}
-
+// compile makes of a subscription what pulls need of it.
 func (a *keeperActor) compile(s messages.Subscription) *messages.TopicSubscription {
 	t := &messages.TopicSubscription{Subscription: s}
 	switch {
@@ -245,76 +211,25 @@ func (a *keeperActor) compile(s messages.Subscription) *messages.TopicSubscripti
 	return t
 }
 
-// gone takes a connection out of all its groups.
-func (a *keeperActor) gone(channel messages.ClientChannel) {
-	mine := a.memberships[channel]
-	if mine == nil {
-		return
-	}
-	for group := range mine.producers {
-		a.leaveProducers(channel, group)
-	}
-	for group := range mine.consumers {
-		a.leaveConsumers(channel, group)
-	}
-	delete(a.memberships, channel)
+// duplicate reports two connections with one client id in a consumer group. A client that connects again does that too, until
+// its old connection is found to be gone.
+func (a *keeperActor) duplicate(group string, before, after *messages.Client) {
+	a.duplicates.Add(1)
+	a.cfg.Logger.Warn().Str("group", group).Str("client_id", after.ID).Str("address", before.Channel.RemoteAddr()).
+		Str("other_address", after.Channel.RemoteAddr()).
+		Msg("two connections have one client id: if both stay, give the clients instance names of their own")
 }
 
-func (a *keeperActor) leaveProducers(channel messages.ClientChannel, group string) {
-	list, _ := a.producers.Get(group)
-	i := indexOf(list, channel)
-	if i < 0 {
-		return
-	}
-	if mine := a.memberships[channel]; mine != nil {
-		delete(mine.producers, group)
-		if c, _ := a.byID.Get(list[i].ID); len(mine.producers) == 0 && c != nil && c.Channel == channel {
-			a.byID.Delete(c.ID)
-		}
-	}
-	if rest := without(list, i); len(rest) > 0 {
-		a.producers.Set(group, rest)
-	} else {
-		a.producers.Delete(group)
+// reject does not leave the sender of an unknown message waiting.
+func (a *keeperActor) reject(message any) {
+	a.cfg.Logger.Warn().Type("message", message).Msg("the client keeper does not know a message")
+	if m, ok := message.(messages.Refusable); ok {
+		m.Refuse(errors.ErrUnsupported)
 	}
 }
 
-func (a *keeperActor) leaveConsumers(channel messages.ClientChannel, group string) {
-	old, ok := a.consumers.Get(group)
-	if !ok {
-		return
-	}
-	i := indexOf(old.Clients, channel)
-	if i < 0 {
-		return
-	}
-	if mine := a.memberships[channel]; mine != nil {
-		delete(mine.consumers, group)
-	}
-	next := *old
-	if next.Clients = without(old.Clients, i); len(next.Clients) == 0 {
-		a.consumers.Delete(group)
-		return
-	}
-	a.consumers.Set(group, &next)
-	a.changed[group] = struct{}{}
-}
-
-func without(list []*messages.Client, i int) []*messages.Client {
-	rest := make([]*messages.Client, 0, len(list)-1)
-	return append(append(rest, list[:i]...), list[i+1:]...)
-}
-
-// expire removes the clients whose heartbeats have ceased, and closes their connections.
-func (a *keeperActor) expire() {
-	a.begin()
-	limit := time.Now().Add(-a.cfg.Expiry).UnixMilli()
-	for channel, mine := range a.memberships {
-		if mine.seenMs < limit {
-			a.gone(channel)
-			channel.Close(fmt.Errorf("%w for %v", messages.ErrClientExpired, a.cfg.Expiry))
-		}
-	}
-	a.publish()
-	a.arm()
+// panicked is the mailbox's OnPanic: the batch is refused. What it has changed up to then is published with the next one.
+func (a *keeperActor) panicked(reason any, stack []byte) {
+	a.cfg.Logger.Error().Interface("reason", reason).Bytes("stack", stack).Msg("the client keeper panicked")
+	a.answer(messages.ErrPanicked)
 }

@@ -1,10 +1,19 @@
 // Package clients is the client keeper: which consumers and producers are online, by their heartbeats (spec/remoting.md §7).
 //
-//	Heartbeat         registers a connection's groups; the members of a group that has changed are told at once
-//	UnregisterClient  takes a connection out of a group
-//	ClientGone        the connection has ended: it leaves every group
-//	ClientsTick       its own timer: clients without a heartbeat for 120 s leave, and their connections are closed
+//	Heartbeat          registers a connection's groups, or renews them
+//	UnregisterClient   takes a connection out of a group
+//	ClientGone         the connection has ended: it leaves all its groups
+//	ClientsTick        while anybody is online: a group that a connection has not named for 120 s loses it; a connection that has
+//	                   lost all its groups so is closed
 //
-// A group's members and subscriptions are published as pictures that never change; pulls look them up without a hop. The actor
-// never blocks, so it may run on the connection's own goroutine: a heartbeat is published before the next frame is read.
+// The requests of a batch are one change:
+//
+//	requests → publish the groups that changed → tell their members (ConsumerIDsChanged) → answer
+//
+// So one who has the answer to a heartbeat finds its subscription published and the others told, and a storm of joins tells each
+// member once a batch. The subscriptions of a group are those of its last heartbeat, as in the original: members with
+// different ones erase each other's.
+//
+// What is published are pictures that never change; pulls and rebalancing look them up without a hop. The actor never blocks, so
+// it may run on the connection's own goroutine. Time is monotonic: a jump of the clock expires nobody.
 package clients

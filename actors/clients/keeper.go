@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -16,9 +17,7 @@ import (
 // Keeper is the way to the client keeper. Lookups go to what is published; they take no lock. Safe for concurrent use.
 type Keeper struct {
 	actor *keeperActor
-	port  *mailbox.Combining
-	root  *actor.RootContext
-	pid   *actor.PID
+	peer  actors.Peer
 	end   func() error
 }
 
@@ -28,20 +27,18 @@ const inlineBatches = 4
 // Start spawns the actor under a name.
 func Start(root *actor.RootContext, name string, cfg Config) (*Keeper, error) {
 	a := newActor(cfg)
-	port := mailbox.New(mailbox.Options{InlineBatches: inlineBatches, OnPanic: func(reason any, stack []byte) {
-		cfg.Logger.Error().Interface("reason", reason).Bytes("stack", stack).Msg("the client keeper panicked")
-	}})
-	props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithMailbox(port.Producer()))
+	a.port = mailbox.New(mailbox.Options{InlineBatches: inlineBatches, OnPanic: a.panicked})
+	props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithMailbox(a.port.Producer()))
 	pid, err := root.SpawnNamed(props, name)
 	if err != nil {
 		return nil, fmt.Errorf("start the client keeper: %w", err)
 	}
 	end := sync.OnceValue(func() error { return root.PoisonFuture(pid).Wait() })
-	return &Keeper{actor: a, port: port, root: root, pid: pid, end: end}, nil
+	return &Keeper{actor: a, peer: actors.NewPeer(root, pid), end: end}, nil
 }
 
-// Peer is the actor's address, for messages.ClientGone.
-func (k *Keeper) Peer() actors.Peer { return actors.NewPeer(k.root, k.pid) }
+// Peer is the actor's address, for messages of package messages.
+func (k *Keeper) Peer() actors.Peer { return k.peer }
 
 // Close ends the actor; requests that come later are refused with messages.ErrClosed. Lookups go on. Only the first call
 // does something.
@@ -58,26 +55,14 @@ func (k *Keeper) Consumers(group string) *messages.ConsumerGroup {
 	return g
 }
 
-// Producers are the online clients of a producer group; the slice must not be changed.
-func (k *Keeper) Producers(group string) []*messages.Client {
-	list, _ := k.actor.published.Load().producers.Get(group)
-	return list
-}
-
-// Producer is the online producer with a client id, the newest connection when there are several; nil when there is none.
-func (k *Keeper) Producer(clientID string) *messages.Client {
-	c, _ := k.actor.published.Load().byID.Get(clientID)
-	return c
-}
-
-// AllProducers are the online clients of every producer group.
-func (k *Keeper) AllProducers() map[string][]*messages.Client {
-	table := k.actor.published.Load().producers
-	all := make(map[string][]*messages.Client, table.Len())
-	for group, list := range table.All() {
-		all[group] = list
+// Groups are the online consumer groups, sorted.
+func (k *Keeper) Groups() []string {
+	var groups []string
+	for name := range k.actor.published.Load().consumers.All() {
+		groups = append(groups, name)
 	}
-	return all
+	slices.Sort(groups)
+	return groups
 }
 
 // Subscribers are the online consumer groups that want a topic, sorted.
@@ -91,6 +76,50 @@ func (k *Keeper) Subscribers(topic string) []string {
 	slices.Sort(groups)
 	return groups
 }
+
+// Producers are the online clients of a producer group, in the order in which they came; the slice must not be changed.
+func (k *Keeper) Producers(group string) []*messages.Client {
+	g, _ := k.actor.published.Load().producers.Get(group)
+	if g == nil {
+		return nil
+	}
+	return g.clients
+}
+
+// NextProducer is an online client of a producer group, another one each time; nil when there is none. It is who is asked about
+// a transaction (spec/remoting.md §12.2).
+func (k *Keeper) NextProducer(group string) *messages.Client {
+	g, _ := k.actor.published.Load().producers.Get(group)
+	if g == nil {
+		return nil
+	}
+	return g.clients[(g.turn.Add(1)-1)%uint64(len(g.clients))]
+}
+
+// Producer is the online producer with a client id, the newest connection when there are several; nil when there is none.
+func (k *Keeper) Producer(clientID string) *messages.Client {
+	c, _ := k.actor.published.Load().byID.Get(clientID)
+	return c
+}
+
+// AllProducers are the online clients of every producer group; the slices must not be changed.
+func (k *Keeper) AllProducers() map[string][]*messages.Client {
+	table := k.actor.published.Load().producers
+	all := make(map[string][]*messages.Client, table.Len())
+	for group, g := range table.All() {
+		all[group] = g.clients
+	}
+	return all
+}
+
+// ProducerGroups are the online producer groups, sorted.
+func (k *Keeper) ProducerGroups() []string {
+	return slices.Sorted(maps.Keys(k.AllProducers()))
+}
+
+// Duplicates counts how often a connection has joined a consumer group in which another one had its client id, since the start.
+// Such clients take themselves for one: some queues are consumed twice, some never.
+func (k *Keeper) Duplicates() int64 { return k.actor.duplicates.Load() }
 
 // Heartbeat registers a client's groups; see messages.Heartbeat. Answer is filled in when it is missing. The request's strings
 // are kept: they must not share memory with a frame.
@@ -109,14 +138,14 @@ func (k *Keeper) Unregister(ctx context.Context, m *messages.UnregisterClient) e
 	return await(ctx, k, m.Answer, m)
 }
 
-// Gone says that a connection has ended.
+// Gone says that a connection has ended. After Close it does nothing.
 func (k *Keeper) Gone(channel messages.ClientChannel) {
-	k.root.Send(k.pid, messages.ClientGone{Channel: channel})
+	k.actor.port.PostUserMessage(messages.ClientGone{Channel: channel})
 }
 
 // await sends a request and waits for its answer.
 func await(ctx context.Context, k *Keeper, answer *messages.Answer[struct{}], m messages.Linked) error {
-	if err := k.port.Post(m.MailboxLink()); err != nil {
+	if err := k.actor.port.Post(m.MailboxLink()); err != nil {
 		return err
 	}
 	_, err := answer.Wait(ctx)

@@ -23,9 +23,9 @@ import (
 func TestCommitAndLookup(t *testing.T) {
 	k := start(t, options(memfs.New()))
 	require.Equal(t, messages.NoOffset, k.Lookup("g", key("T")))
-	require.NoError(t, k.Commit("g", key("T"), 5))
-	require.NoError(t, k.Commit("g", key("T", 1023), 7))
-	require.NoError(t, k.Commit("g", key("T", 3), 0))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 5))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1023), 7))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 3), 0))
 	require.NoError(t, k.CommitWait(t.Context(), "h", key("T"), 9))
 	for _, c := range []struct {
 		group string
@@ -40,7 +40,7 @@ func TestCommitAndLookup(t *testing.T) {
 		require.Equal(t, c.want, got)
 		require.Equal(t, c.want, k.Lookup(c.group, c.queue))
 	}
-	require.NoError(t, k.Commit("g", key("T"), 6))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 6))
 	require.Equal(t, map[int32]messages.QueueOffset{0: 6, 3: 0, 1023: 7}, k.Queues("g", "T"))
 	require.Empty(t, k.Queues("g", "U"))
 	require.Equal(t, []string{"g", "h"}, k.Groups("T"))
@@ -63,7 +63,7 @@ func TestCommitsThatAreIgnored(t *testing.T) {
 		require.Equal(t, messages.NoOffset, k.Lookup(c.group, c.queue))
 	}
 	require.Zero(t, k.Len())
-	require.NoError(t, k.Commit("g@h", key("T"), 5))
+	require.NoError(t, k.CommitWait(t.Context(), "g@h", key("T"), 5))
 	require.NoError(t, k.Save(t.Context()))
 	require.EqualValues(t, 5, k.Lookup("g@h", key("T")))
 }
@@ -75,20 +75,20 @@ func TestBackwardCommit(t *testing.T) {
 		cfg := options(memfs.New())
 		cfg.Logger = zerolog.New(&log)
 		k := start(t, cfg)
-		require.NoError(t, k.Commit("g", key("T"), 500))
-		require.NoError(t, k.Commit("g", key("T"), 500))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 500))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 500))
 		require.Zero(t, k.Backward())
-		require.NoError(t, k.Commit("g", key("T"), 0))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 0))
 		require.EqualValues(t, 1, k.Backward())
 		require.Zero(t, k.Lookup("g", key("T")))
 		for i := range 1000 {
-			require.NoError(t, k.Commit("g", key("T"), messages.QueueOffset(2000-i)))
+			require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), messages.QueueOffset(2000-i)))
 		}
 		require.EqualValues(t, 1000, k.Backward())
 		require.Equal(t, 1, strings.Count(log.String(), "goes back"))
 		require.Contains(t, log.String(), `"from":500,"to":0`)
 		pass(6 * time.Second)
-		require.NoError(t, k.Commit("g", key("T"), 1))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 		require.Equal(t, 2, strings.Count(log.String(), "goes back"))
 		require.Contains(t, log.String(), `"since_last":1000`)
 	})
@@ -99,21 +99,21 @@ func TestBackwardCommitRefused(t *testing.T) {
 		cfg := options(memfs.New())
 		cfg.RefuseBackward = true
 		k := start(t, cfg)
-		require.NoError(t, k.Commit("g", key("T"), 500))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 500))
 		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 0))
 		require.EqualValues(t, 500, k.Lookup("g", key("T")))
 		require.EqualValues(t, 1, k.Backward())
-		require.NoError(t, k.Commit("g", key("T"), 501))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 501))
 		require.EqualValues(t, 501, k.Lookup("g", key("T")))
 
 		require.NoError(t, k.ExpectReset("g", "T", time.Minute))
-		require.NoError(t, k.Commit("g", key("T"), 10))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 10))
 		require.EqualValues(t, 10, k.Lookup("g", key("T")), "an operator wants it")
-		require.NoError(t, k.Commit("h", key("T"), 5))
-		require.NoError(t, k.Commit("h", key("T"), 4))
+		require.NoError(t, k.CommitWait(t.Context(), "h", key("T"), 5))
+		require.NoError(t, k.CommitWait(t.Context(), "h", key("T"), 4))
 		require.EqualValues(t, 5, k.Lookup("h", key("T")), "of that group only")
 		pass(time.Minute)
-		require.NoError(t, k.Commit("g", key("T"), 9))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 9))
 		require.EqualValues(t, 10, k.Lookup("g", key("T")), "until then only")
 		require.EqualValues(t, 3, k.Backward())
 	})
@@ -122,17 +122,17 @@ func TestBackwardCommitRefused(t *testing.T) {
 func TestClone(t *testing.T) {
 	k := start(t, options(memfs.New()))
 	for queue := range int32(3) {
-		require.NoError(t, k.Commit("src", key("T", queue), 10))
+		require.NoError(t, k.CommitWait(t.Context(), "src", key("T", queue), 10))
 	}
-	require.NoError(t, k.Commit("src", key("U"), 20))
-	require.NoError(t, k.Commit("src", key("%RETRY%src"), 30))
-	require.NoError(t, k.Commit("dst", key("T", 7), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "src", key("U"), 20))
+	require.NoError(t, k.CommitWait(t.Context(), "src", key("%RETRY%src"), 30))
+	require.NoError(t, k.CommitWait(t.Context(), "dst", key("T", 7), 1))
 	n, err := k.Clone(t.Context(), "src", "dst", "T")
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, map[int32]messages.QueueOffset{0: 10, 1: 10, 2: 10}, k.Queues("dst", "T"), "in place of its own")
 	require.Equal(t, 8, k.Len())
-	require.NoError(t, k.Commit("src", key("T"), 11))
+	require.NoError(t, k.CommitWait(t.Context(), "src", key("T"), 11))
 	require.EqualValues(t, 10, k.Lookup("dst", key("T")), "cells of its own")
 
 	n, err = k.Clone(t.Context(), "src", "all", "")
@@ -151,7 +151,7 @@ func TestRemove(t *testing.T) {
 	k := start(t, options(disk))
 	for _, group := range []string{"a", "b"} {
 		for _, topic := range []string{"T", "U", "V"} {
-			require.NoError(t, k.Commit(group, key(topic), 1))
+			require.NoError(t, k.CommitWait(t.Context(), group, key(topic), 1))
 		}
 	}
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func TestRemove(t *testing.T) {
 	_, err := k.Remove(t.Context(), "", "")
 	require.Error(t, err)
 	require.Equal(t, 1, k.Len())
-	require.NoError(t, k.Commit("a", key("T"), 0))
+	require.NoError(t, k.CommitWait(t.Context(), "a", key("T"), 0))
 	require.Zero(t, k.Lookup("a", key("T")), "it begins anew")
 	require.Zero(t, k.Backward())
 }
@@ -176,8 +176,8 @@ func TestRemove(t *testing.T) {
 // L66: offsets from the master never put the own ones back, unless that is asked for.
 func TestMerge(t *testing.T) {
 	k := start(t, options(memfs.New()))
-	require.NoError(t, k.Commit("g", key("T"), 1000))
-	require.NoError(t, k.Commit("g", key("T", 1), 10))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1000))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 10))
 	body := `{"offsetTable":{"T@g":{0:500,1:20,2:3},"%RETRY%h@h":{0:0},"odd":{0:1},"T@n":{0:-1}}}`
 	require.NoError(t, k.Merge(t.Context(), []byte(body), false))
 	require.Equal(t, map[int32]messages.QueueOffset{0: 1000, 1: 20, 2: 3}, k.Queues("g", "T"))
@@ -193,8 +193,8 @@ func TestLimit(t *testing.T) {
 	cfg := options(memfs.New())
 	cfg.MaxPositions = 2
 	k := start(t, cfg)
-	require.NoError(t, k.Commit("g", key("T", 0), 1))
-	require.NoError(t, k.Commit("g", key("T", 1), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 0), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 1))
 	require.ErrorIs(t, k.CommitWait(t.Context(), "g", key("T", 2), 1), messages.ErrBusy)
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 2), "known ones go on")
 	require.NoError(t, k.Merge(t.Context(), []byte(`{"offsetTable":{"T@h":{"0":1}}}`), false))
@@ -224,6 +224,8 @@ func TestAgainstMap(t *testing.T) {
 		}
 		want[topic+"@"+group][queue] = offset
 	}
+	_, err := k.Query(t.Context(), "g", key("T")) // behind the last commit
+	require.NoError(t, err)
 	require.Equal(t, want, k.Table().Offsets)
 }
 
@@ -278,7 +280,7 @@ func TestMessagesFromOtherActors(t *testing.T) {
 
 func TestCloseRefusesAndKeepsLookups(t *testing.T) {
 	k := start(t, options(memfs.New()))
-	require.NoError(t, k.Commit("g", key("T"), 4))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 4))
 	require.NoError(t, k.Close())
 	_, err := k.Query(context.Background(), "g", key("T"))
 	require.ErrorIs(t, err, messages.ErrClosed)
@@ -289,7 +291,7 @@ func TestCloseRefusesAndKeepsLookups(t *testing.T) {
 func TestHotPathAllocations(t *testing.T) {
 	k := start(t, options(memfs.New()))
 	q := key("T")
-	require.NoError(t, k.Commit("g", q, 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", q, 1))
 	require.Zero(t, testing.AllocsPerRun(100, func() { offsetSink = k.Lookup("g", q) }))
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = k.Commit("g", q, 2) }), 1.0, "the message")
 }
@@ -298,7 +300,7 @@ var offsetSink messages.QueueOffset
 
 func TestTablesAreCopies(t *testing.T) {
 	k := start(t, options(memfs.New()))
-	require.NoError(t, k.Commit("g", key("T"), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 	table := k.Table()
 	maps.DeleteFunc(table.Offsets["T@g"], func(int32, int64) bool { return true })
 	k.Queues("g", "T")[0] = 9

@@ -40,21 +40,21 @@ func TestSavedAnIntervalAfterTheFirstChange(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, saves.Load(), "nothing has changed")
 
-		require.NoError(t, k.Commit("g", key("T"), 1))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 		pass(4900 * time.Millisecond)
 		synctest.Wait()
 		require.Zero(t, saves.Load())
-		require.NoError(t, k.Commit("g", key("T"), 2))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
 		pass(200 * time.Millisecond)
 		synctest.Wait()
 		require.EqualValues(t, 1, saves.Load())
 		require.EqualValues(t, 2, start(t, options(disk.Crash(1))).Lookup("g", key("T")))
 
-		require.NoError(t, k.Commit("g", key("T"), 2))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
 		pass(time.Hour)
 		synctest.Wait()
 		require.EqualValues(t, 1, saves.Load(), "the same offset again is no change")
-		require.NoError(t, k.Commit("g", key("T"), 1))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 		pass(6 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 2, saves.Load(), "the timer is armed again")
@@ -64,8 +64,8 @@ func TestSavedAnIntervalAfterTheFirstChange(t *testing.T) {
 func TestCloseSaves(t *testing.T) {
 	disk := memfs.New()
 	k := start(t, options(disk))
-	require.NoError(t, k.Commit("g", key("T"), 3))
-	require.NoError(t, k.Commit("g", key("U", 4), 5))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 3))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("U", 4), 5))
 	require.NoError(t, k.Close())
 	again := start(t, options(disk.Crash(1)))
 	require.Equal(t, k.Table(), again.Table())
@@ -87,12 +87,14 @@ func TestFailedSaveIsTriedAgain(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, k.Commit("g", key("T"), 1))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 		require.ErrorIs(t, k.Save(t.Context()), errInjected)
 		n, err := k.Remove(t.Context(), "g", "")
 		require.ErrorIs(t, err, errInjected)
 		require.Equal(t, 1, n)
-		require.NoError(t, k.Commit("g", key("T"), 2))
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
+		pass(3 * time.Second) // the timer has tried too, and nothing changes any more
+		synctest.Wait()
 		disk.Inject(nil)
 		pass(2 * time.Second)
 		synctest.Wait()
@@ -114,7 +116,7 @@ func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, k.Commit("g", key("T"), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 	asks := make([]*messages.SaveOffsets, 10)
 	for i := range asks {
 		asks[i] = &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
@@ -143,40 +145,42 @@ func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 }
 
 func TestCloseWhileSaving(t *testing.T) {
-	disk := memfs.New()
-	k := start(t, options(disk))
-	entered, goOn := make(chan struct{}), make(chan struct{})
-	var saves atomic.Int32
-	disk.Inject(func(op memfs.Op) error {
-		if op.Kind == memfs.KindRename && op.To == file && saves.Add(1) == 1 {
-			close(entered)
-			<-goOn
+	synctest.Test(t, func(t *testing.T) {
+		disk := memfs.New()
+		k := start(t, options(disk))
+		goOn := make(chan struct{})
+		var saves atomic.Int32
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindRename && op.To == file && saves.Add(1) == 1 {
+				<-goOn
+			}
+			return nil
+		})
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
+		first := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
+		k.Peer().Send(first)
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
+		second := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
+		k.Peer().Send(second)
+		closed := make(chan error)
+		go func() { closed <- k.Close() }()
+		synctest.Wait() // the actor is stopping and waits for the disk
+		close(goOn)
+		require.NoError(t, <-closed)
+		for _, ask := range []*messages.SaveOffsets{first, second} {
+			_, err := ask.Answer.Wait(t.Context())
+			require.NoError(t, err)
 		}
-		return nil
+		require.EqualValues(t, 2, saves.Load())
+		require.EqualValues(t, 2, start(t, options(disk.Crash(2))).Lookup("g", key("T")))
 	})
-	require.NoError(t, k.Commit("g", key("T"), 1))
-	first := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(first)
-	<-entered
-	require.NoError(t, k.Commit("g", key("T"), 2))
-	second := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(second)
-	closed := make(chan error)
-	go func() { closed <- k.Close() }()
-	close(goOn)
-	require.NoError(t, <-closed)
-	for _, ask := range []*messages.SaveOffsets{first, second} {
-		_, err := ask.Answer.Wait(t.Context())
-		require.NoError(t, err)
-	}
-	require.EqualValues(t, 2, start(t, options(disk.Crash(2))).Lookup("g", key("T")))
 }
 
 // A power cut before any operation of a save, or in the middle of it: the offsets are the old or the new ones (L44).
 func TestPowerCutDuringSave(t *testing.T) {
 	disk := memfs.New()
 	k := start(t, options(disk))
-	require.NoError(t, k.Commit("g", key("T"), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 	require.NoError(t, k.Save(t.Context()))
 	var pictures []*memfs.Disk
 	seed := uint64(0)
@@ -190,7 +194,7 @@ func TestPowerCutDuringSave(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, k.Commit("g", key("T"), 2))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
 	require.NoError(t, k.Save(t.Context()))
 	disk.Inject(nil)
 	require.Greater(t, len(pictures), 20)
@@ -212,7 +216,7 @@ func TestUnreadableFile(t *testing.T) {
 	put(t, disk, file+".bak", []byte(`{"offsetTable":`))
 	k := start(t, options(disk))
 	require.ErrorContains(t, k.LoadErr(), file)
-	require.NoError(t, k.Commit("g", key("T"), 1))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 	require.NoError(t, k.Save(t.Context()))
 	entries, err := disk.List("store/config")
 	require.NoError(t, err)
@@ -255,8 +259,8 @@ func TestFileShape(t *testing.T) {
 	disk := memfs.New()
 	k := start(t, options(disk))
 	require.NoError(t, k.Save(t.Context()))
-	require.NoError(t, k.Commit("g1", key("TopicTest", 1), 7))
-	require.NoError(t, k.Commit("g1", key("TopicTest", 0), 5))
+	require.NoError(t, k.CommitWait(t.Context(), "g1", key("TopicTest", 1), 7))
+	require.NoError(t, k.CommitWait(t.Context(), "g1", key("TopicTest", 0), 5))
 	require.NoError(t, k.Save(t.Context()))
 	text := read(t, disk, file)
 	require.Equal(t, "{\n\t\"offsetTable\": {\n\t\t\"TopicTest@g1\": {\n\t\t\t\"0\": 5,\n\t\t\t\"1\": 7\n\t\t}\n\t}\n}\n", text)
@@ -278,7 +282,7 @@ func TestFileOfARealBroker(t *testing.T) {
 		"CfgOrdered@CG_Broadcast": {1: 1}, "CfgOrders@CG_Plain": {0: 3, 2: 5},
 	}, k.Table().Offsets)
 	require.Equal(t, 3, k.Len())
-	require.NoError(t, k.Commit("CG_Plain", key("CfgOrders", 1), 4))
+	require.NoError(t, k.CommitWait(t.Context(), "CG_Plain", key("CfgOrders", 1), 4))
 	require.NoError(t, k.Close())
 	require.Equal(t, map[int32]messages.QueueOffset{0: 3, 1: 4, 2: 5}, start(t, options(disk)).Queues("CG_Plain", "CfgOrders"))
 }
@@ -289,7 +293,7 @@ func TestOtherMembersAreKept(t *testing.T) {
 		`"offsetTable":{"T@g":{"0":1,"1":-1},"noseparator":{"0":1},"E@g":{}}}`))
 	k := start(t, options(disk))
 	require.Equal(t, map[int32]messages.QueueOffset{0: 1}, k.Queues("g", "T"))
-	require.NoError(t, k.Commit("g", key("T"), 2))
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
 	require.NoError(t, k.Save(t.Context()))
 	require.JSONEq(t, `{"dataVersion":{"counter":1},"lmqOffsetTable":{"%LMQ%a@g":9},"offsetTable":{"T@g":{"0":2},"E@g":{}}}`,
 		read(t, disk, file))

@@ -147,6 +147,36 @@ func TestWaitingChangesAreOneWrite(t *testing.T) {
 	require.Equal(t, k.Table(), start(t, options(disk.Crash(1))).Table())
 }
 
+// A topic that is made and deleted in one write has never been there; one that is deleted and made again is both.
+func TestNewsOfOneWrite(t *testing.T) {
+	listener, told := listen(t)
+	disk := memfs.New()
+	cfg := options(disk)
+	cfg.Listener = listener
+	k := start(t, cfg)
+	_, err := k.EnsureDLQ(t.Context(), "g")
+	require.NoError(t, err)
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	disk.Inject(func(memfs.Op) error {
+		once.Do(func() { close(entered) })
+		<-goOn
+		return nil
+	})
+	k.Peer().Send(&messages.EnsureTopic{Topic: "First", Queues: 1, Perm: 6})
+	<-entered
+	k.Peer().Send(&messages.EnsureTopic{Topic: "Short", Queues: 1, Perm: 6})
+	k.Peer().Send(&messages.DeleteTopic{Topic: "Short"})
+	k.Peer().Send(&messages.DeleteTopic{Topic: "%DLQ%g"})
+	last := &messages.EnsureTopic{Topic: "%DLQ%g", Queues: 2, Perm: 6, Answer: messages.NewAnswer[struct{}]()}
+	k.Peer().Send(last)
+	close(goOn)
+	_, err = last.Answer.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, messages.TopicsChanged{Changed: []string{"%DLQ%g"}, Removed: []string{"%DLQ%g", "Short"}}, told()[2])
+	require.Len(t, told(), 3)
+}
+
 func TestPanicRefusesAndGoesOn(t *testing.T) {
 	disk := memfs.New()
 	k := start(t, options(disk))

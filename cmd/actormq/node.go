@@ -173,9 +173,11 @@ func (n *node) ready() string {
 		strconv.Quote(n.conf.Gateway.NameServerListen), n.conf.Store.Dir, n.store.Options().FlushDiskType, loss)
 }
 
-// stop ends the node in order: connections first, then the store.
+// stop ends the node in order: connections first, which get half of the time at most, then the store.
 func (n *node) stop(ctx context.Context) error {
-	err := n.gateway.Stop(ctx)
+	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
+	defer cancel()
+	err := n.gateway.Stop(edge)
 	n.system.Shutdown()
 	return errors.Join(err, n.store.Close(ctx))
 }

@@ -56,7 +56,7 @@ func (l *messageLine) uncompress(kind int32) {
 	case messages.SysFlagCompressionZSTD:
 		l.Compression = "ZSTD"
 	case 0, messages.SysFlagCompressionZLIB:
-		plain, err := inflate(l.BodyBytes)
+		plain, err := inflate(l.BodyBytes, maxPlainBytes)
 		if err != nil {
 			l.Compression, l.Error = "ZLIB", err.Error()
 			return
@@ -67,14 +67,14 @@ func (l *messageLine) uncompress(kind int32) {
 	}
 }
 
-func inflate(body []byte) ([]byte, error) {
+func inflate(body []byte, limit int) ([]byte, error) {
 	z, err := zlib.NewReader(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	plain, err := io.ReadAll(io.LimitReader(z, maxPlainBytes+1))
-	if err == nil && len(plain) > maxPlainBytes {
-		err = fmt.Errorf("more than %d bytes", maxPlainBytes)
+	plain, err := io.ReadAll(io.LimitReader(z, int64(limit)+1))
+	if err == nil && len(plain) > limit {
+		err = fmt.Errorf("more than %d bytes", limit)
 	}
 	return plain, err
 }

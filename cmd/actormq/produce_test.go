@@ -17,7 +17,7 @@ import (
 
 func TestProduceInTurnToAllQueues(t *testing.T) {
 	n := serve(t)
-	sent := n.produce("--topic", "orders", "0", "1", "2", "3", "4", "5", "6", "7")
+	sent := n.produce("orders", "0", "1", "2", "3", "4", "5", "6", "7")
 	require.Len(t, sent, 8)
 	for i, line := range sent {
 		require.Equal(t, "SEND_OK", line.Status)
@@ -41,6 +41,7 @@ func TestProduceWithTagKeyAndProperties(t *testing.T) {
 		"--property", "shop=7", "--property", "note=a=b", "two coffees")
 	require.NoError(t, err)
 	require.Regexp(t, `^SEND_OK id=[0-9A-F]{32} broker=broker-a queue=2 offset=0\n$`, stdout)
+	n.await("orders", []sentLine{{Queue: new(int32(2)), Offset: new(int64(0))}})
 	all := n.consume("--topic", "orders")
 	require.Len(t, all, 1)
 	require.Equal(t, map[string]string{"TAGS": "new", "KEYS": "4711 k2", "shop": "7", "note": "a=b", "CLUSTER": "DefaultCluster"}, all[0].Properties)
@@ -50,7 +51,9 @@ func TestProduceLines(t *testing.T) {
 	n := serve(t)
 	stdout, _, err := runWith(strings.NewReader("one\n\ntwo\r\nthree"), "produce", "--namesrv", n.names, "--topic", "orders", "--json")
 	require.NoError(t, err)
-	require.Len(t, jsonLines[sentLine](t, stdout), 3)
+	lines := jsonLines[sentLine](t, stdout)
+	require.Len(t, lines, 3)
+	n.await("orders", lines)
 	require.ElementsMatch(t, []string{"one", "two", "three"}, bodies(t, n.consume("--topic", "orders")))
 }
 
@@ -62,12 +65,13 @@ func TestProduceTellsWhatWasNotSent(t *testing.T) {
 	require.Equal(t, []string{"SEND_OK", "SEND_FAILED", "SEND_OK"}, []string{lines[0].Status, lines[1].Status, lines[2].Status})
 	require.Contains(t, lines[1].Error, "MESSAGE_ILLEGAL (13)")
 	require.Nil(t, lines[1].Offset)
+	n.await("orders", lines)
 	require.ElementsMatch(t, []string{"a", "b"}, bodies(t, n.consume("--topic", "orders")))
 }
 
 func TestProduceRefuses(t *testing.T) {
 	n := serve(t)
-	n.produce("--topic", "orders", "x")
+	n.produce("orders", "x")
 	closed := freePort(t)
 	tests := map[string]struct {
 		args []string
@@ -103,6 +107,14 @@ func TestProduceWithoutCreationOfTopics(t *testing.T) {
 	require.EqualError(t, err, "topic orders does not exist, and no broker makes topics for messages")
 }
 
+func TestTopicWithoutQueues(t *testing.T) {
+	c := fake(t, nil)
+	_, _, err := run("produce", "--namesrv", c.names, "--topic", "T", "x")
+	require.EqualError(t, err, "topic T has no queue that can be written")
+	_, _, err = run("consume", "--namesrv", c.names, "--topic", "T")
+	require.EqualError(t, err, "topic T has no queue that can be read")
+}
+
 // A node that goes away and comes back while lines are sent: what is lost is told, the rest goes on.
 func TestProduceGoesOnWhenTheNodeIsBack(t *testing.T) {
 	n := serve(t)
@@ -115,6 +127,7 @@ func TestProduceGoesOnWhenTheNodeIsBack(t *testing.T) {
 	require.EqualError(t, err, "1 of 3 messages were not sent")
 	lines := jsonLines[sentLine](t, stdout)
 	require.Equal(t, []string{"SEND_OK", "SEND_FAILED", "SEND_OK"}, []string{lines[0].Status, lines[1].Status, lines[2].Status})
+	n.await("orders", lines[2:])
 	require.ElementsMatch(t, []string{"one", "three"}, bodies(t, n.consume("--topic", "orders")))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 )
 
@@ -90,13 +91,30 @@ func (n *testNode) queue(topic string, id int32) client.Queue {
 	return client.Queue{Broker: "broker-a", Address: n.broker, Topic: topic, ID: id}
 }
 
-// produce sends and wants all of it sent.
-func (n *testNode) produce(args ...string) []sentLine {
+// produce sends to a topic and wants all of it sent.
+func (n *testNode) produce(topic string, args ...string) []sentLine {
 	n.t.Helper()
-	stdout, stderr, err := run(append([]string{"produce", "--namesrv", n.names, "--json"}, args...)...)
+	stdout, stderr, err := run(append([]string{"produce", "--namesrv", n.names, "--json", "--topic", topic}, args...)...)
 	require.NoError(n.t, err)
 	require.Empty(n.t, stderr)
-	return jsonLines[sentLine](n.t, stdout)
+	lines := jsonLines[sentLine](n.t, stdout)
+	n.await(topic, lines)
+	return lines
+}
+
+// await returns when readers can see what was sent: a message is acknowledged before it is in its consume queue.
+func (n *testNode) await(topic string, lines []sentLine) {
+	n.t.Helper()
+	for _, line := range lines {
+		if line.Queue == nil {
+			continue
+		}
+		key := messages.QueueKey{Topic: topic, QueueID: *line.Queue}
+		got, err := n.store.GetWait(n.t.Context(), messages.GetMessage{Queue: key, Offset: messages.QueueOffset(*line.Offset), MaxMessages: 1})
+		require.NoError(n.t, err)
+		require.Equal(n.t, messages.Found, got.Status)
+		got.Release()
+	}
 }
 
 // consume reads and wants no trouble.

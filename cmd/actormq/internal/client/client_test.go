@@ -240,19 +240,17 @@ func TestARequestThatIsTooLargeHarmsNobody(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{Dial: peers{"a": silent, "b": func(p *peer) { <-t.Context().Done() }}.dial(t)})
-		var callers sync.WaitGroup
-		for _, address := range []string{"a", "b"} { // one waits for an answer, one writes
-			callers.Go(func() {
+		ended := map[string]chan error{"a": make(chan error, 1), "b": make(chan error, 1)}
+		for address, end := range ended { // at a it waits for an answer, at b it writes
+			go func() {
 				_, err := c.Call(t.Context(), address, request(""))
-				if address == "a" {
-					require.ErrorIs(t, err, ErrClosed)
-				}
-				require.Error(t, err)
-			})
+				end <- err
+			}()
 		}
 		synctest.Wait()
 		c.Close() // synctest fails the test if anything goes on
-		callers.Wait()
+		require.ErrorIs(t, <-ended["a"], ErrClosed)
+		require.Error(t, <-ended["b"])
 		_, err := c.Call(t.Context(), "a", request(""))
 		require.ErrorIs(t, err, ErrClosed)
 		c.Close()

@@ -42,7 +42,7 @@ if [ -z "$cases" ]; then
 fi
 
 start() { # tries one place for the ports: the broker's, the one two below it, and the name server's
-  local port=$((20000 + RANDOM % 20000))
+  local port=$((20000 + RANDOM % 12000))
   namesrv=127.0.0.1:$((port + 7))
   "$dir/actormq" node --store-dir "$dir/store" --listen "127.0.0.1:$port" --namesrv-listen "$namesrv" \
     --set mappedFileSizeCommitLog=67108864 --set mappedFileSizeConsumeQueue=600000 --set maxHashSlotNum=50000 \

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
 dir=${1:-$(mktemp -d)}
 mkdir -p "$dir"
-port=$((20000 + RANDOM % 20000)) # of the broker; three more around it are used
+port=$((20000 + RANDOM % 12000)) # of the broker; three more around it are used
 broker=127.0.0.1:$port namesrv=127.0.0.1:$((port + 7))
 sizes=(--set mappedFileSizeCommitLog=1048576 --set mappedFileSizeConsumeQueue=60000 --set maxHashSlotNum=5000 --set maxIndexNum=20000)
 

@@ -47,6 +47,7 @@ type Conn struct {
 
 	out    outbox
 	gate   *gate
+	parked atomic.Int64 // requests that are held back; the gate does not count them
 	opaque atomic.Int32 // of our own requests
 	binary atomic.Bool  // the codec of the last request
 	heard  atomic.Int64 // when the last frame was read, in ns
@@ -255,12 +256,20 @@ func (c *Conn) unsendable(f *frame, cmd *remoting.Command, cause error) {
 
 // leave counts a request out.
 func (c *Conn) leave() {
-	left := c.gate.inFlight.Add(-1)
+	c.gate.inFlight.Add(-1)
 	c.gate.poke()
-	if left == 0 && c.draining.Load() {
+	c.settled()
+}
+
+// settled tells a draining connection's actor that its last request may have been answered.
+func (c *Conn) settled() {
+	if c.draining.Load() && c.answered() {
 		c.self.Send(drained{})
 	}
 }
+
+// answered tells whether no request is unanswered.
+func (c *Conn) answered() bool { return c.gate.inFlight.Load() == 0 && c.parked.Load() == 0 }
 
 // open tells whether the reader may take one more request.
 func (c *Conn) open() bool {

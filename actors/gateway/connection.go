@@ -142,9 +142,7 @@ func (a *connection) complete(id int32, c *remoting.Command, err error) {
 func (a *connection) drain() {
 	a.conn.draining.Store(true)
 	a.conn.evict()
-	if a.conn.gate.inFlight.Load() == 0 {
-		a.drained()
-	}
+	a.drained()
 }
 
 // drained says goodbye once everything is answered and written: no more will be, and the peer has a moment to take the last
@@ -153,7 +151,7 @@ func (a *connection) drained() {
 	const again = 20 * time.Millisecond
 	c := a.conn
 	switch {
-	case a.leaving || c.gate.inFlight.Load() > 0:
+	case a.leaving || !c.answered():
 		return
 	case c.out.bytes.Load() > 0 || !c.out.claim():
 		a.leaving = true

@@ -84,6 +84,7 @@ func (r *Request) Abandon(why error) {
 // sending others. It is called at most once, by the handler, before it returns. The request still has to be ended.
 func (r *Request) Park() {
 	r.parked = true
+	r.Conn.parked.Add(1)
 	r.Conn.leave()
 }
 
@@ -99,7 +100,10 @@ func (r *Request) end() {
 	if r.large > 0 {
 		r.Conn.shared.large.give(r.large)
 	}
-	if !r.parked {
+	if r.parked {
+		r.Conn.parked.Add(-1)
+		r.Conn.settled()
+	} else {
 		r.Conn.leave()
 	}
 }

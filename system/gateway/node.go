@@ -33,6 +33,7 @@ type Node struct {
 	broker *broker.Broker
 	names  *namesrv.Server
 	edge   *edge.Gateway
+	ports  []edge.Port
 
 	stops []func() error // of what has been started, the last first
 }
@@ -42,8 +43,8 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.Broker = cfg.Broker.Defaults()
-	n := &Node{cfg: cfg, root: root, broker: &broker.Broker{Config: cfg.Broker, Store: cfg.Store, Compile: cfg.Compile}}
+	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
+	n.broker.Compile = cfg.Compile
 	for _, step := range []func() error{
 		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames, n.listen,
 	} {
@@ -62,7 +63,7 @@ func (n *Node) Broker() *broker.Broker { return n.broker }
 
 // Addr is where a port listens: "broker", "vip" or "namesrv"; the zero value when there is none of that name.
 func (n *Node) Addr(port string) netip.AddrPort {
-	for i, p := range n.ports() {
+	for i, p := range n.ports {
 		if p.Name == port {
 			return n.edge.Address(i)
 		}
@@ -77,7 +78,10 @@ func (n *Node) Connections() int { return n.edge.Connections() }
 // them. The store stays open; close it afterwards. When the context ends first, what is left is closed at once.
 func (n *Node) Stop(ctx context.Context) error {
 	err := n.edge.Stop(ctx)
-	return errors.Join(err, n.broker.Offsets.Save(ctx), n.undo())
+	if saving := n.broker.Offsets.Save(ctx); !errors.Is(saving, messages.ErrClosed) {
+		err = errors.Join(err, saving)
+	}
+	return errors.Join(err, n.undo())
 }
 
 // undo ends what has been started, the last first.
@@ -180,7 +184,8 @@ func (n *Node) startNames() (err error) {
 func (n *Node) listen() (err error) {
 	opt := n.cfg.Limits
 	opt.OnClosed, opt.OnTell = n.closed, tell
-	n.edge, err = edge.Start(n.root, opt, n.ports()...)
+	n.ports = n.portsOf()
+	n.edge, err = edge.Start(n.root, opt, n.ports...)
 	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -188,7 +193,7 @@ func (n *Node) listen() (err error) {
 	return nil
 }
 
-func (n *Node) ports() []edge.Port {
+func (n *Node) portsOf() []edge.Port {
 	all := edge.Routes{}
 	maps.Copy(all, produce.New(n.broker).Routes())
 	maps.Copy(all, consume.New(n.broker).Routes())

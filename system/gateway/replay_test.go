@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -24,6 +25,7 @@ import (
 type step struct {
 	name string
 	port string // "" is the broker's
+	on   string // a client whose connection it is; "" is common to all others
 	fix  func(*remoting.Command)
 }
 
@@ -33,11 +35,6 @@ func set(pairs ...string) func(*remoting.Command) {
 			c.ExtFields = c.ExtFields.Set(pairs[i], pairs[i+1])
 		}
 	}
-}
-
-// replaced changes a text in the body.
-func replaced(old, by string) func(*remoting.Command) {
-	return func(c *remoting.Command) { c.Body = bytes.ReplaceAll(c.Body, []byte(old), []byte(by)) }
 }
 
 // script is an order in which the recorded requests meet the state that they were recorded in.
@@ -51,7 +48,7 @@ var script = []step{
 	{name: "pull-group-unknown", fix: set("topic", "TBW102")}, {name: "pull-topic-unknown"},
 	{name: "check-client-config-ok"}, {name: "check-client-config-bad"},
 	{name: "send-forbidden-topic"}, {name: "send-topic-not-exist"},
-	{name: "heartbeat-producer-java"}, {name: "heartbeat-consumer-java"}, {name: "heartbeat-consumer-go"}, {name: "heartbeat-lite-java"},
+	{name: "heartbeat-producer-java", on: "producer"}, {name: "heartbeat-consumer-java", on: "java"}, {name: "heartbeat-consumer-go", on: "go"}, {name: "heartbeat-lite-java", on: "lite"},
 	{name: "consumer-list"},
 	{name: "send-v2"}, {name: "send-v2-oneway"}, {name: "send-v2-delay"}, {name: "send-v2-compressed"}, {name: "send-batch-java"},
 	{name: "send-v2-vip", port: "vip"}, {name: "send-v2-binary"}, {name: "send-v1-go"}, {name: "send-batch-go"},
@@ -75,7 +72,7 @@ var script = []step{
 	{name: "correction-offset", fix: set("compareGroup", "cg_demo")},
 	{name: "slave-all-consumer-offset"}, {name: "slave-all-delay-offset"}, {name: "update-broker-config"},
 	{name: "reset-offset-offline", fix: set("group", "cg_offline")},
-	{name: "unregister-client"},
+	{name: "unregister-client", on: "producer"},
 }
 
 // unplayed says why the other recorded exchanges are not in the script.
@@ -129,11 +126,15 @@ func TestReplayOfRecordedExchanges(t *testing.T) {
 		q := messages.QueueKey{Topic: "DemoAuto", QueueID: id}
 		require.NoError(t, w.node.Broker().Offsets.CommitWait(t.Context(), "cg_offline", q, 0))
 	}
-	clients := map[string]*client{"": w.dial("broker"), "namesrv": w.dial("namesrv"), "vip": w.dial("vip")}
+	clients := map[string]*client{}
 	for _, s := range script {
 		recorded := frames.Get(s.name)
 		ok := t.Run(s.name, func(t *testing.T) {
-			c := clients[s.port]
+			c := clients[s.port+s.on]
+			if c == nil {
+				c = w.dial(cmp.Or(s.port, "broker"))
+				clients[s.port+s.on] = c
+			}
 			c.t = t
 			request, err := remoting.ReadCommand(bufio.NewReader(bytes.NewReader(recorded.Request.Bytes)), remoting.Limits{})
 			require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestReplayOfRecordedExchanges(t *testing.T) {
 			}
 			answer := c.response(request)
 			compare(t, recorded.Response, answer, request)
-			w.settle(request, answer)
+			w.settle(answer)
 		})
 		require.True(t, ok, "the script goes on with the state that %s leaves", s.name)
 	}

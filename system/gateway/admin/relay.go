@@ -230,7 +230,7 @@ func (t *Tools) tellReset(h *remoting.ResetOffsetHeader, group *messages.Consume
 			})
 			push.Body = body
 			if err := conn.Push(push); err != nil {
-				t.b.Logger.Warn().Err(err).Str("client", c.ID).Msg("a client could not be told its new offsets")
+				t.b.Noise.Warn().Err(err).Str("client", c.ID).Msg("a client could not be told its new offsets")
 			}
 		}
 	}

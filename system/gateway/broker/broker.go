@@ -110,6 +110,8 @@ type PropertyFilter interface {
 // Broker is what the handlers work with. Safe for concurrent use.
 type Broker struct {
 	Config
+	Noise zerolog.Logger // for what clients can cause at will: a few lines a minute
+
 	Store   Store
 	Topics  *topics.Keeper
 	Groups  *groups.Keeper
@@ -123,6 +125,15 @@ type Broker struct {
 	Compile func(expressionType, expression string) (PropertyFilter, error)
 }
 
+// New returns a broker without its keepers; whoever starts them fills them in.
+func New(c Config, store Store) *Broker {
+	c = c.Defaults()
+	const linesAMinute = 10
+	return &Broker{
+		Config: c, Store: store, Noise: c.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute}),
+	}
+}
+
 // Context bounds the waiting for a keeper.
 func (b *Broker) Context() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), b.KeeperTimeout,
@@ -132,17 +143,4 @@ func (b *Broker) Context() (context.Context, context.CancelFunc) {
 // TopicDeleter is a store that can drop the queues of a topic.
 type TopicDeleter interface {
 	DeleteTopic(ctx context.Context, topic string) error
-}
-
-// Producer is the connection of the producer with a client id, nil when it is not online. A client that is online more than
-// once under the id is found once.
-func (b *Broker) Producer(clientID string) *messages.Client {
-	for _, clients := range b.Clients.AllProducers() {
-		for _, c := range clients {
-			if c.ID == clientID {
-				return c
-			}
-		}
-	}
-	return nil
 }

@@ -44,12 +44,12 @@ func (c *Consumers) prepare(ctx context.Context, d *remoting.ConsumerData) {
 	if !ok {
 		var err error
 		if config, err = c.b.Groups.Ensure(ctx, strings.Clone(d.GroupName)); err != nil {
-			c.b.Logger.Warn().Err(err).Str("group", d.GroupName).Msg("a consumer's group can't be made")
+			c.b.Noise.Warn().Err(err).Str("group", d.GroupName).Msg("a consumer's group can't be made")
 			return
 		}
 	}
 	if _, err := c.b.Topics.EnsureRetry(ctx, d.GroupName, config.RetryQueueNums, d.UnitMode); err != nil {
-		c.b.Logger.Warn().Err(err).Str("group", d.GroupName).Msg("a group's retry topic can't be made")
+		c.b.Noise.Warn().Err(err).Str("group", d.GroupName).Msg("a group's retry topic can't be made")
 	}
 }
 

@@ -39,10 +39,7 @@ func (p *pulling) hold() {
 		p.answerEmpty()
 		return
 	}
-	store.Park(&h.park)
-	if store.MaxOffset(h.park.Queue) > h.park.Offset { // it came between the look and the parking
-		store.Unpark(&h.park)
-	}
+	store.Park(&h.park) // looks once more: a message may have come since
 }
 
 // Evict implements gateway.Tenant: the pull hold wakes the pull, which is then answered.

@@ -55,7 +55,7 @@ func (p *Producers) requester(properties messages.Properties) (*gateway.Conn, er
 	if !ok {
 		return nil, refuse(remoting.ResponseSystemError, "reply message properties[%s] is null", messages.PropertyReplyToClient)
 	}
-	if c := p.b.Producer(id); c != nil {
+	if c := p.b.Clients.Producer(id); c != nil {
 		if conn, ok := c.Channel.(*gateway.Conn); ok {
 			return conn, nil
 		}

@@ -46,15 +46,17 @@ type statsActor struct {
 	ticks int
 	began int64
 
+	whole map[kind]*item // in items too
 	items atomic.Pointer[actors.Table[name, *item]]
 	day   atomic.Pointer[day]
 }
 
 func newStatsActor(log zerolog.Logger) *statsActor {
-	a := &statsActor{log: log, began: time.Now().UnixMilli()}
+	a := &statsActor{log: log, began: time.Now().UnixMilli(), whole: map[kind]*item{}}
 	edit := actors.NewTable[name, *item]().Edit()
 	for _, k := range []kind{brokerPut, brokerGet, getFound, getMiss} {
-		edit.Set(name{kind: k}, a.newItem())
+		a.whole[k] = a.newItem()
+		edit.Set(name{kind: k}, a.whole[k])
 	}
 	a.items.Store(edit.Table())
 	a.day.Store(&day{date: time.Now().YearDay()})
@@ -139,8 +141,7 @@ func (a *statsActor) midnight(now time.Time) {
 	if now.YearDay() == old.date {
 		return
 	}
-	put, _ := a.items.Load().Get(name{kind: brokerPut})
-	get, _ := a.items.Load().Get(name{kind: brokerGet})
+	put, get := a.whole[brokerPut], a.whole[brokerGet]
 	a.day.Store(&day{
 		date: now.YearDay(), putYesterday: old.putMidnight, putMidnight: put.count.Load(),
 		getYesterday: old.getMidnight, getMidnight: get.count.Load(),

@@ -44,6 +44,7 @@ type item struct {
 // Set is all statistics of a broker. Its methods are safe for any goroutine and do not block. The zero Set is none: it counts nothing.
 type Set struct {
 	items *atomic.Pointer[actors.Table[name, *item]]
+	whole map[kind]*item // the broker's own; never changed
 	peer  actors.Peer
 	day   *atomic.Pointer[day]
 	began int64 // ms
@@ -59,7 +60,7 @@ func Start(root *actor.RootContext, log zerolog.Logger) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the statistics: %w", err)
 	}
-	return &Set{items: &a.items, peer: actors.NewPeer(root, pid), day: &a.day, began: a.began,
+	return &Set{items: &a.items, whole: a.whole, peer: actors.NewPeer(root, pid), day: &a.day, began: a.began,
 		end: sync.OnceValue(func() error { return root.PoisonFuture(pid).Wait() })}, nil
 }
 
@@ -74,18 +75,18 @@ func (s *Set) Close() error {
 // Put counts messages of one send to a topic.
 func (s *Set) Put(topic string, n, bytes int) {
 	s.add(name{kind: topicPut, topic: topic}, n, bytes)
-	s.add(name{kind: brokerPut}, n, bytes)
+	s.addWhole(brokerPut, n, bytes)
 }
 
 // Got counts messages that a group was given in one pull.
 func (s *Set) Got(group, topic string, n, bytes int) {
 	s.add(name{kind: groupGet, topic: topic, group: group}, n, bytes)
-	s.add(name{kind: brokerGet}, n, bytes)
-	s.add(name{kind: getFound}, 1, 0)
+	s.addWhole(brokerGet, n, bytes)
+	s.addWhole(getFound, 1, 0)
 }
 
 // Missed counts a pull that found nothing.
-func (s *Set) Missed() { s.add(name{kind: getMiss}, 1, 0) }
+func (s *Set) Missed() { s.addWhole(getMiss, 1, 0) }
 
 // SentBack counts a message that a group sent back.
 func (s *Set) SentBack(group, topic string) {
@@ -102,6 +103,12 @@ func (s *Set) add(of name, n, bytes int) {
 	}
 	of.topic, of.group = strings.Clone(of.topic), strings.Clone(of.group)
 	s.peer.Send(first{name: of, n: n, bytes: bytes})
+}
+
+func (s *Set) addWhole(of kind, n, bytes int) {
+	if s != nil && s.items != nil {
+		s.whole[of].add(n, bytes)
+	}
 }
 
 func (it *item) add(n, bytes int) {

@@ -26,7 +26,7 @@ func (s *Set) Totals() Totals {
 		none := rates(nil)
 		return Totals{PutRates: none, FoundRates: none, MissRates: none, GetRates: none, TransferredRates: none}
 	}
-	put, get, found, miss := s.whole(brokerPut), s.whole(brokerGet), s.whole(getFound), s.whole(getMiss)
+	put, get, found, miss := s.whole[brokerPut], s.whole[brokerGet], s.whole[getFound], s.whole[getMiss]
 	day := s.day.Load()
 	foundRates, missRates := found.rates(), miss.rates()
 	return Totals{
@@ -38,18 +38,18 @@ func (s *Set) Totals() Totals {
 	}
 }
 
-func (s *Set) whole(k kind) *item {
-	it, _ := s.items.Load().Get(name{kind: k})
-	return it
-}
-
-// rates are an item's counts per second over 1, 6 and 60 sample pauses, up to now.
+// rates are an item's counts per second over the last 10 s, minute and 10 minutes, or as long as it has counted.
 func (it *item) rates() []float64 {
 	list := *it.past.minute.Load()
 	now := sample{atMs: time.Now().UnixMilli(), count: it.count.Load()}
 	out := make([]float64, 0, 3)
-	for _, back := range []int{1, 6, 60} {
-		from := list[max(len(list)-back, 0)]
+	for _, span := range []time.Duration{samplePause, time.Minute, 10 * time.Minute} {
+		from := list[0]
+		for _, s := range list { // the newest that is old enough
+			if s.atMs <= now.atMs-span.Milliseconds() {
+				from = s
+			}
+		}
 		out = append(out, between(from, now, false).TPS)
 	}
 	return out

@@ -41,6 +41,7 @@ type Conn struct {
 	remote, local netip.AddrPort
 	sock          net.Conn
 	in            *bufio.Reader
+	paced         *pacedReader // what in reads from
 	port          *Port
 	shared        *shared
 	self          actors.Peer
@@ -63,9 +64,10 @@ type Conn struct {
 }
 
 func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
+	paced := &pacedReader{sock: sock}
 	c := &Conn{
-		id: id, sock: sock, port: port, shared: shared, in: bufio.NewReaderSize(sock, readBufferBytes), gate: newGate(),
-		closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
+		id: id, sock: sock, port: port, shared: shared, in: bufio.NewReaderSize(paced, readBufferBytes), paced: paced,
+		gate: newGate(), closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
 	}
 	c.remote, c.local = addrOf(sock.RemoteAddr()), addrOf(sock.LocalAddr())
 	c.addr = c.remote.String()

@@ -449,6 +449,26 @@ func TestLargeFramesShareABudget(t *testing.T) {
 	}
 }
 
+// TestClaimedFramesThatDoNotComeHoldNobodyUp: eight peers that claim the whole budget between them and send nothing are cut
+// off, and the frame behind them is served.
+func TestClaimedFramesThatDoNotComeHoldNobodyUp(t *testing.T) {
+	g := start(t, gateway.Options{FrameBytes: 1 << 20, MaxLargeBytes: 8 << 20}, gateway.Routes{codeEcho: {Handle: echo}})
+	var liars []*peer
+	for range 8 {
+		liar := dial(t, g)
+		liar.write(binary.BigEndian.AppendUint32(nil, 1<<20))
+		liars = append(liars, liar)
+	}
+	honest := dial(t, g)
+	large := request(codeEcho, 1)
+	large.Body = make([]byte, 200<<10)
+	honest.send(large)
+	require.Len(t, honest.read().Body, len(large.Body))
+	for _, liar := range liars {
+		liar.gone()
+	}
+}
+
 type tenant struct {
 	r       *gateway.Request
 	evicted chan struct{}

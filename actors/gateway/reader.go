@@ -14,9 +14,6 @@ const (
 	readBufferBytes = 16 << 10
 	// largeFrame is what a connection may have on its own; a larger frame is charged to the common budget before it is read.
 	largeFrame = 64 << 10
-	// A large frame has largeGrace plus a second for each largeRate bytes to arrive: it holds a part of the budget.
-	largeGrace = 10 * time.Second
-	largeRate  = 256 << 10
 	// burstBytes of answers are written even if the burst of requests goes on.
 	burstBytes = 256 << 10
 )
@@ -38,7 +35,7 @@ func (c *Conn) read() error {
 		}
 		cmd, err := remoting.ReadCommand(c.in, limits)
 		if large > 0 {
-			err = errors.Join(err, c.sock.SetReadDeadline(time.Time{}))
+			err = errors.Join(err, c.paced.end())
 		}
 		if err != nil {
 			c.shared.large.give(large)
@@ -68,7 +65,7 @@ func (c *Conn) burst() bool {
 }
 
 // admitLarge waits for the next frame and, if it is a large one, for its part of the common budget. The frame must then
-// arrive in a time that goes with its length.
+// arrive steadily.
 func (c *Conn) admitLarge() (int64, error) {
 	word, err := c.in.Peek(4)
 	if err != nil {
@@ -81,10 +78,7 @@ func (c *Conn) admitLarge() (int64, error) {
 	if !c.shared.large.take(n, c.closed) {
 		return 0, errStopped
 	}
-	if err := c.sock.SetReadDeadline(time.Now().Add(largeGrace + time.Duration(n/largeRate)*time.Second)); err != nil {
-		c.shared.large.give(n)
-		return 0, fmt.Errorf("deadline of a large frame: %w", err)
-	}
+	c.paced.begin()
 	return n, nil
 }
 

@@ -184,9 +184,15 @@ func (w *Actor) take(m any) {
 		refuse(m, w.failed)
 		return
 	}
-	if len(w.parked) > 0 || w.rebuilding || !w.append(m) {
-		w.park(m)
+	if len(w.parked) == 0 && !w.rebuilding && w.append(m) {
+		return
 	}
+	if w.segmentErr != nil && !w.rebuilding {
+		// The disk is full, say: waiting would only turn the reason into the client's own timeout. The allocator goes on trying.
+		failPut(m, messages.CreateMapedFileFailed, w.noSegment())
+		return
+	}
+	w.park(m)
 }
 
 // append stores a message; false when it has to wait for a segment.

@@ -134,28 +134,20 @@ func TestAFullDiskFailsPutsAtTheirDeadlineAndHealsByItself(t *testing.T) {
 		disk.Inject(failing(memfs.KindAllocate))
 		r.put(r.message(0, segmentBytes-record.MinBytes-100)) // the next segment was ready, the one behind it comes too late
 		r.put(r.message(0, segmentBytes-record.MinBytes-100))
-		began := time.Now()
-		p := r.message(0, 500)
-		p.Deadline = began.Add(3 * time.Second)
-		r.put(p)
+		p := r.put(r.message(0, 500))
 		require.Equal(t, messages.CreateMapedFileFailed, p.Result.Status)
 		require.ErrorIs(t, p.Err, writer.ErrNoSegment)
 		require.ErrorIs(t, p.Err, errDisk, "with the cause")
-		require.Equal(t, 3*time.Second, time.Since(began))
 
-		waiting := r.message(0, 600)
-		waiting.Deadline = time.Now().Add(time.Minute)
-		require.NoError(t, r.port.Post(waiting.MailboxLink()))
-		behind := r.message(0, 700)
-		require.NoError(t, r.port.Post(behind.MailboxLink()))
-		synctest.Wait()
-		require.False(t, waiting.Done())
+		began := time.Now()
+		r.put(r.message(0, 600))
+		require.Zero(t, time.Since(began), "once the cause is known nobody waits for it")
+
 		disk.Inject(nil)
-		waiting.Wait()
-		behind.Wait()
-		require.Equal(t, messages.PutOK, waiting.Result.Status)
-		require.EqualValues(t, 3, waiting.Result.QueueOffset)
-		require.EqualValues(t, 4, behind.Result.QueueOffset, "the order is kept")
+		<-time.After(2 * time.Second) // the allocator tries again by itself
+		p = r.put(r.message(0, 700))
+		require.Equal(t, messages.PutOK, p.Result.Status)
+		require.EqualValues(t, 3, p.Result.QueueOffset, "nothing was used up")
 		entries, err := disk.List("store/commitlog")
 		require.NoError(t, err)
 		for _, e := range entries {
@@ -273,4 +265,38 @@ func (r *rig) stopNow() {
 	r.stop()
 	r.pids = nil
 	<-time.After(time.Second) // lets the timers of the actor library end
+}
+
+func TestPutsWaitInOrderForASegmentThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := memfs.New()
+		stall := make(chan struct{})
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindAllocate {
+				<-stall
+			}
+			return nil
+		})
+		r := newRig(t, rigOptions{disk: disk})
+		began := time.Now()
+		hasty := r.message(0, 10)
+		hasty.Deadline = began.Add(3 * time.Second)
+		waiting := []*messages.PutMessage{r.message(0, 20), r.message(0, 30)}
+		for _, p := range append([]*messages.PutMessage{hasty}, waiting...) {
+			require.NoError(t, r.port.Post(p.MailboxLink()))
+		}
+		hasty.Wait()
+		require.Equal(t, messages.CreateMapedFileFailed, hasty.Result.Status)
+		require.ErrorIs(t, hasty.Err, writer.ErrNoSegment)
+		require.Equal(t, 3*time.Second, time.Since(began))
+		require.False(t, waiting[0].Done(), "it has the default deadline")
+		close(stall)
+		for i, p := range waiting {
+			p.Wait()
+			require.Equal(t, messages.PutOK, p.Result.Status)
+			require.EqualValues(t, i, p.Result.QueueOffset)
+		}
+		synctest.Wait()
+		r.stopNow()
+	})
 }

@@ -59,7 +59,7 @@ func (w *Actor) expireParked() {
 	for _, m := range w.parked {
 		d := leadOf(m).Deadline
 		if !d.After(now) {
-			failPut(m, messages.CreateMapedFileFailed, errors.Join(ErrNoSegment, w.segmentErr))
+			failPut(m, messages.CreateMapedFileFailed, w.noSegment())
 			continue
 		}
 		if oldest.IsZero() || d.Before(oldest) {
@@ -73,6 +73,9 @@ func (w *Actor) expireParked() {
 		w.armPark(oldest.Sub(now))
 	}
 }
+
+// noSegment says why there is no segment, as far as that is known.
+func (w *Actor) noSegment() error { return errors.Join(ErrNoSegment, w.segmentErr) }
 
 func (w *Actor) refuseParked() {
 	for _, m := range w.parked {

@@ -133,10 +133,11 @@ type node struct {
 	store   *system.Store
 	system  *actor.ActorSystem
 	gateway *gateway.Node
+	log     zerolog.Logger
 }
 
 func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
-	n := &node{conf: conf}
+	n := &node{conf: conf, log: log}
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
@@ -178,6 +179,10 @@ func (n *node) stop(ctx context.Context) error {
 	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
 	defer cancel()
 	err := n.gateway.Stop(edge)
+	if errors.Is(err, context.DeadlineExceeded) {
+		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
+		err = nil
+	}
 	n.system.Shutdown()
 	return errors.Join(err, n.store.Close(ctx))
 }

@@ -2,6 +2,7 @@ package consume
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/actormq/actormq/actors/gateway"
@@ -10,11 +11,18 @@ import (
 	"github.com/actormq/actormq/system/gateway/broker"
 )
 
+// maxGroups bounds the groups of one client: each that is new is written to a file.
+const maxGroups = 1000
+
 // heartbeat answers 34 (spec/remoting.md §7.1): what a client's groups need is made, then the client is registered; the pulls
 // that it has sent behind see it.
 func (c *Consumers) heartbeat(r *gateway.Request) {
 	var body remoting.HeartbeatData
 	if !broker.Body(r, &body) {
+		return
+	}
+	if n := len(body.ProducerDataSet) + len(body.ConsumerDataSet); n > maxGroups {
+		r.Fail(remoting.ResponseSystemError, fmt.Sprintf("a heartbeat of %d groups, at most %d", n, maxGroups))
 		return
 	}
 	ctx, cancel := c.b.Context()

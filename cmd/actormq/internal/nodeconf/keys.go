@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 )
 
@@ -18,8 +19,8 @@ type keyDef struct {
 
 // keys are the known keys, in the order in which they are printed.
 var keys = []keyDef{
-	{"brokerClusterName", "DefaultCluster", "name of the cluster", text(func(c *Config) *string { return &c.Gateway.Broker.ClusterName })},
-	{"brokerName", "broker-a", "name of the broker", text(func(c *Config) *string { return &c.Gateway.Broker.BrokerName })},
+	{"brokerClusterName", "DefaultCluster", "name of the cluster", name(func(c *Config) *string { return &c.Gateway.Broker.ClusterName })},
+	{"brokerName", "broker-a", "name of the broker", name(func(c *Config) *string { return &c.Gateway.Broker.BrokerName })},
 	{"brokerId", "0", "0 is the master", number(func(c *Config) *int64 { return &c.Gateway.Broker.BrokerID }, 0, 0)},
 	{"brokerIP1", "bindAddress", "address by which clients reach the broker", text(func(c *Config) *string { return &c.AdvertisedIP })},
 	{"bindAddress", "127.0.0.1", "address on which the ports listen", text(func(c *Config) *string { return &c.ListenIP })},
@@ -116,6 +117,17 @@ type applier = func(c *Config, value string) error
 
 func text(field func(*Config) *string) applier {
 	return func(c *Config, value string) error {
+		*field(c) = value
+		return nil
+	}
+}
+
+// name is text that stands in topics and routes: not empty, and of the characters of a topic.
+func name(field func(*Config) *string) applier {
+	return func(c *Config, value string) error {
+		if err := messages.CheckTopicName(value); err != nil {
+			return err
+		}
 		*field(c) = value
 		return nil
 	}

@@ -1,0 +1,42 @@
+package gateway
+
+import (
+	"net"
+	"time"
+)
+
+// A large frame holds a part of the common budget while it arrives, so it has to arrive steadily: after largeGrace, at
+// largeRate bytes a second at least on average. Whoever claims a length and then sends nothing is cut off after the grace.
+const (
+	largeGrace = 2 * time.Second
+	largeRate  = 256 << 10
+)
+
+// pacedReader is the socket as the connection's reader sees it. Only that goroutine uses it.
+type pacedReader struct {
+	sock  net.Conn
+	began time.Time // of the large frame that is arriving; zero: none
+	got   int64     // its bytes
+}
+
+// begin says that a large frame is arriving.
+func (p *pacedReader) begin() { p.began, p.got = time.Now(), 0 }
+
+// end says that it is there.
+func (p *pacedReader) end() error {
+	p.began = time.Time{}
+	return p.sock.SetReadDeadline(time.Time{})
+}
+
+// Read implements io.Reader.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	if !p.began.IsZero() {
+		due := p.began.Add(largeGrace + time.Duration(p.got)*time.Second/largeRate)
+		if err := p.sock.SetReadDeadline(due); err != nil {
+			return 0, err
+		}
+	}
+	n, err := p.sock.Read(b)
+	p.got += int64(n)
+	return n, err
+}

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -133,14 +132,12 @@ func (p *PutMessage) Fail(status PutStatus, cause error) {
 // Done tells whether the message is complete; only its caller asks. It is meaningless when OnDone is set.
 func (p *PutMessage) Done() bool { return p.inline || p.state.Load() == 1 }
 
-// Wait returns when the message is complete; every promise carries a deadline, so it ends. Only the caller waits. It gives
-// way once before it parks: spinning longer was measured to be slower, as it fights the one who appends for its cache
-// lines.
+// Wait returns when the message is complete; every promise carries a deadline, so it ends. Only the caller waits. It parks
+// without looking again: a waiter that stays awake fights the one who appends for its cache lines (docs/adr/0002).
 func (p *PutMessage) Wait() {
 	if p.Done() {
 		return
 	}
-	runtime.Gosched()
 	if p.state.CompareAndSwap(0, 2) {
 		<-p.park
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // inlineBatches is how many batches a caller appends for others before a goroutine takes over.
-const inlineBatches = 4
+const inlineBatches = 16
 
 // cast is the store's actors, in an actor system of their own that has no remote: nobody outside can stop them.
 type cast struct {

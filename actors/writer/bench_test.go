@@ -195,7 +195,7 @@ func startWriter(b *testing.B, log *commitlog.Log) port {
 		return slog.New(slog.DiscardHandler)
 	}))
 	w := &wrapping{Actor: New(Config{Log: log})}
-	mb := mailbox.New(mailbox.Options{InlineBatches: 4, Receiver: w, OnPanic: w.Panicked})
+	mb := mailbox.New(mailbox.Options{InlineBatches: 16, Receiver: w, OnPanic: w.Panicked})
 	props := actor.PropsFromProducer(func() actor.Actor { return w }, actor.WithMailbox(mb.Producer()))
 	_, err := system.Root.SpawnNamed(props, fmt.Sprintf("writer-%d", benchSystems.Add(1)))
 	require.NoError(b, err)

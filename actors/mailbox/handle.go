@@ -34,6 +34,15 @@ func (b *Batch) Next() any {
 	return l.Message()
 }
 
+// Peek returns the message that Next will give, without taking it; nil at the end of the batch. It may be looked at, so that
+// it is in the cache in time, and must not be changed.
+func (b *Batch) Peek() any {
+	if b.next == b.end {
+		return nil
+	}
+	return b.next.Message()
+}
+
 // Handled says that the message that Next gave last has been answered, or kept, and must not be refused.
 func (b *Batch) Handled() { b.current = nil }
 

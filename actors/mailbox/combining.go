@@ -40,6 +40,9 @@ type Combining struct {
 	head   atomic.Pointer[messages.Link]
 	queued atomic.Int64 // messages in the list that count against the limit
 
+	// Senders on other cores write the line above all the time; what the runner reads must not share it.
+	_ [128 - 16]byte
+
 	opt        Options
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher

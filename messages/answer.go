@@ -11,6 +11,13 @@ type Refusable interface {
 	Refuse(cause error)
 }
 
+// Refuse refuses a message that is a request, and does nothing for any other.
+func Refuse(message any, cause error) {
+	if r, ok := message.(Refusable); ok {
+		r.Refuse(cause)
+	}
+}
+
 // Answer is the self-addressed envelope inside a request: the first Complete counts, later ones are ignored. It is safe
 // for concurrent use. The put path does not use it (see [PutMessage]); it allocates.
 type Answer[T any] struct {

@@ -223,9 +223,7 @@ func (a *keeperActor) duplicate(group string, before, after *messages.Client) {
 // reject does not leave the sender of an unknown message waiting.
 func (a *keeperActor) reject(message any) {
 	a.cfg.Logger.Warn().Type("message", message).Msg("the client keeper does not know a message")
-	if m, ok := message.(messages.Refusable); ok {
-		m.Refuse(errors.ErrUnsupported)
-	}
+	messages.Refuse(message, errors.ErrUnsupported)
 }
 
 // panicked is the mailbox's OnPanic: the batch is refused. What it has changed up to then is published with the next one.

@@ -127,7 +127,7 @@ func (k *Keeper) Heartbeat(ctx context.Context, m *messages.Heartbeat) error {
 	if m.Answer == nil {
 		m.Answer = messages.NewAnswer[struct{}]()
 	}
-	return await(ctx, k, m.Answer, m)
+	return mailbox.AskDone(ctx, k.actor.port, m, m.Answer)
 }
 
 // Unregister takes a connection out of groups; see messages.UnregisterClient. Answer is filled in when it is missing.
@@ -135,19 +135,10 @@ func (k *Keeper) Unregister(ctx context.Context, m *messages.UnregisterClient) e
 	if m.Answer == nil {
 		m.Answer = messages.NewAnswer[struct{}]()
 	}
-	return await(ctx, k, m.Answer, m)
+	return mailbox.AskDone(ctx, k.actor.port, m, m.Answer)
 }
 
 // Gone says that a connection has ended. After Close it does nothing.
 func (k *Keeper) Gone(channel messages.ClientChannel) {
 	k.actor.port.PostUserMessage(messages.ClientGone{Channel: channel})
-}
-
-// await sends a request and waits for its answer.
-func await(ctx context.Context, k *Keeper, answer *messages.Answer[struct{}], m messages.Linked) error {
-	if err := k.actor.port.Post(m.MailboxLink()); err != nil {
-		return err
-	}
-	_, err := answer.Wait(ctx)
-	return err
 }

@@ -261,9 +261,7 @@ func (a *keeperActor) replace(m *messages.ReplaceGroups) {
 // reject does not leave the sender of an unknown message waiting.
 func (a *keeperActor) reject(message any) {
 	a.cfg.Logger.Warn().Type("message", message).Msg("the group keeper does not know a message")
-	if m, ok := message.(messages.Refusable); ok {
-		m.Refuse(errors.ErrUnsupported)
-	}
+	messages.Refuse(message, errors.ErrUnsupported)
 }
 
 // save makes the draft durable and publishes it. On an error nothing has changed.

@@ -94,7 +94,7 @@ func (k *Keeper) Ensure(ctx context.Context, group string) (metadata.Subscriptio
 		return cfg, nil
 	}
 	answer := messages.NewAnswer[struct{}]()
-	if err := await(ctx, k, answer, &messages.EnsureGroup{Group: group, Answer: answer}); err != nil {
+	if err := mailbox.AskDone(ctx, k.port, &messages.EnsureGroup{Group: group, Answer: answer}, answer); err != nil {
 		return metadata.SubscriptionGroupConfig{}, err
 	}
 	cfg, ok := k.Lookup(group)
@@ -107,34 +107,22 @@ func (k *Keeper) Ensure(ctx context.Context, group string) (metadata.Subscriptio
 // Update makes a group or replaces its configuration; see messages.UpdateGroup for the errors.
 func (k *Keeper) Update(ctx context.Context, c metadata.SubscriptionGroupConfig) error {
 	answer := messages.NewAnswer[struct{}]()
-	return await(ctx, k, answer, &messages.UpdateGroup{
+	return mailbox.AskDone(ctx, k.port, &messages.UpdateGroup{
 		Group: c.GroupName, BrokerID: c.BrokerID, ConsumeBroadcastEnable: c.ConsumeBroadcastEnable,
 		ConsumeEnable: c.ConsumeEnable, ConsumeFromMinEnable: c.ConsumeFromMinEnable,
 		NotifyConsumerIDsChangedEnable: c.NotifyConsumerIDsChangedEnable, RetryMaxTimes: c.RetryMaxTimes,
 		RetryQueueNums: c.RetryQueueNums, WhichBrokerWhenConsumeSlowly: c.WhichBrokerWhenConsumeSlowly, Answer: answer,
-	})
+	}, answer)
 }
 
 // Delete removes a group's configuration.
 func (k *Keeper) Delete(ctx context.Context, group string) error {
 	answer := messages.NewAnswer[struct{}]()
-	return await(ctx, k, answer, &messages.DeleteGroup{Group: group, Answer: answer})
+	return mailbox.AskDone(ctx, k.port, &messages.DeleteGroup{Group: group, Answer: answer}, answer)
 }
 
 // Replace makes the table that of the master, when its version differs, and tells whether it did.
 func (k *Keeper) Replace(ctx context.Context, body []byte) (bool, error) {
 	m := &messages.ReplaceGroups{JSON: body, Answer: messages.NewAnswer[bool]()}
-	if err := k.port.Post(m.MailboxLink()); err != nil {
-		return false, err
-	}
-	return m.Answer.Wait(ctx)
-}
-
-// await sends a request and waits for its answer.
-func await(ctx context.Context, k *Keeper, answer *messages.Answer[struct{}], m messages.Linked) error {
-	if err := k.port.Post(m.MailboxLink()); err != nil {
-		return err
-	}
-	_, err := answer.Wait(ctx)
-	return err
+	return mailbox.Ask(ctx, k.port, m, m.Answer)
 }

@@ -75,10 +75,7 @@ func (k *Keeper) Lock(
 	m := &messages.LockQueues{
 		Group: group, ClientID: clientID, Queues: queues, Answer: messages.NewAnswer[[]messages.MessageQueue](),
 	}
-	if err := k.port.Post(m.MailboxLink()); err != nil {
-		return nil, err
-	}
-	return m.Answer.Wait(ctx)
+	return mailbox.Ask(ctx, k.port, m, m.Answer)
 }
 
 // Unlock gives queues back that the client has; it does not wait.
@@ -154,9 +151,7 @@ func (a *keeperActor) settle() {
 // reject does not leave the sender of an unknown message waiting.
 func (a *keeperActor) reject(message any) {
 	a.cfg.Logger.Warn().Type("message", message).Msg("the lock keeper does not know a message")
-	if m, ok := message.(messages.Refusable); ok {
-		m.Refuse(errors.ErrUnsupported)
-	}
+	messages.Refuse(message, errors.ErrUnsupported)
 }
 
 func (a *keeperActor) panicked(reason any, stack []byte) {

@@ -126,7 +126,7 @@ func (m *Combining) PostUserMessage(message any) {
 		return
 	}
 	if err := m.Post(linked.MailboxLink()); err != nil {
-		refuse(message, err)
+		messages.Refuse(message, err)
 	}
 }
 
@@ -231,10 +231,4 @@ func reverse(l, end *messages.Link) (oldest *messages.Link, n int64) {
 		oldest, l = l, next
 	}
 	return oldest, n
-}
-
-func refuse(message any, cause error) {
-	if r, ok := message.(messages.Refusable); ok {
-		r.Refuse(cause)
-	}
 }

@@ -71,7 +71,7 @@ func (m *Combining) handle(l *messages.Link) {
 			l = next
 		case m.cause != nil:
 			next := l.Next()
-			refuse(l.Message(), m.cause)
+			messages.Refuse(l.Message(), m.cause)
 			l = next
 		default:
 			l = m.handleLinked(l)
@@ -94,7 +94,7 @@ func (m *Combining) handleLinked(l *messages.Link) *messages.Link {
 	if m.batch.next == l {
 		// The actor took nothing: it has stopped, or does not know batches.
 		next := l.Next()
-		refuse(l.Message(), messages.ErrClosed)
+		messages.Refuse(l.Message(), messages.ErrClosed)
 		return next
 	}
 	return m.batch.next
@@ -135,7 +135,7 @@ func (m *Combining) handleForeign(message any) {
 		}
 	default:
 		if m.cause != nil {
-			refuse(message, m.cause)
+			messages.Refuse(message, m.cause)
 			return
 		}
 		m.invoke(message)
@@ -165,11 +165,11 @@ func (m *Combining) receive() {
 func (m *Combining) panicked(reason, message any) {
 	stack := debug.Stack()
 	if b, ok := message.(*Batch); !ok {
-		refuse(message, messages.ErrPanicked)
+		messages.Refuse(message, messages.ErrPanicked)
 	} else if b.current != nil {
 		l := b.current
 		b.current = nil
-		refuse(l.Message(), messages.ErrPanicked)
+		messages.Refuse(l.Message(), messages.ErrPanicked)
 	}
 	if m.opt.OnPanic != nil {
 		m.opt.OnPanic(reason, stack)

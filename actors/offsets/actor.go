@@ -263,9 +263,7 @@ func (a *keeperActor) mergeOne(
 // reject does not leave the sender of an unknown message waiting.
 func (a *keeperActor) reject(message any) {
 	a.cfg.Logger.Warn().Type("message", message).Msg("the offset keeper does not know a message")
-	if m, ok := message.(messages.Refusable); ok {
-		m.Refuse(errors.ErrUnsupported)
-	}
+	messages.Refuse(message, errors.ErrUnsupported)
 }
 
 // panicked is the mailbox's OnPanic. The table is published whole or not at all, so there is nothing to mend.

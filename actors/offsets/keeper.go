@@ -66,14 +66,14 @@ func (k *Keeper) Commit(group string, q messages.QueueKey, offset messages.Queue
 // CommitWait is Commit that returns once the offset is published.
 func (k *Keeper) CommitWait(ctx context.Context, group string, q messages.QueueKey, offset messages.QueueOffset) error {
 	m := &messages.CommitOffset{Group: group, Queue: q, Offset: offset, Answer: messages.NewAnswer[struct{}]()}
-	_, err := await(ctx, k, m, m.Answer)
+	_, err := mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 	return err
 }
 
 // Query returns a group's offset of a queue, NoOffset when there is none, behind every commit that the caller has made before.
 func (k *Keeper) Query(ctx context.Context, group string, q messages.QueueKey) (messages.QueueOffset, error) {
 	m := &messages.QueryOffset{Group: group, Queue: q, Answer: messages.NewAnswer[messages.QueueOffset]()}
-	return await(ctx, k, m, m.Answer)
+	return mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 }
 
 // Lookup is Query of what is published: without a hop, a lock or an allocation. A commit that is still in the mailbox is not
@@ -130,20 +130,20 @@ func (k *Keeper) JSON() ([]byte, error) { return json.Marshal(k.Table()) }
 // is durable then.
 func (k *Keeper) Clone(ctx context.Context, from, to, topic string) (int, error) {
 	m := &messages.CloneOffsets{From: from, To: to, Topic: topic, Answer: messages.NewAnswer[int]()}
-	return await(ctx, k, m, m.Answer)
+	return mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 }
 
 // Remove forgets the offsets of a group ("": all) in a topic ("": all), not both "", and returns the number of pairs; it is
 // durable then.
 func (k *Keeper) Remove(ctx context.Context, group, topic string) (int, error) {
 	m := &messages.RemoveOffsets{Group: group, Topic: topic, Answer: messages.NewAnswer[int]()}
-	return await(ctx, k, m, m.Answer)
+	return mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 }
 
 // Merge takes over the offsets of the master, from the body of GET_ALL_CONSUMER_OFFSET; see messages.MergeOffsets for lower.
 func (k *Keeper) Merge(ctx context.Context, body []byte, lower bool) error {
 	m := &messages.MergeOffsets{JSON: body, Lower: lower, Answer: messages.NewAnswer[struct{}]()}
-	_, err := await(ctx, k, m, m.Answer)
+	_, err := mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 	return err
 }
 
@@ -156,7 +156,7 @@ func (k *Keeper) ExpectReset(group, topic string, d time.Duration) error {
 // Save makes every offset durable that was committed before.
 func (k *Keeper) Save(ctx context.Context) error {
 	m := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	_, err := await(ctx, k, m, m.Answer)
+	_, err := mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 	return err
 }
 
@@ -167,12 +167,4 @@ func (k *Keeper) Close() error {
 		return fmt.Errorf("stop the offset keeper: %w", err)
 	}
 	return nil
-}
-
-func await[T any](ctx context.Context, k *Keeper, m messages.Linked, answer *messages.Answer[T]) (T, error) {
-	if err := k.actor.port.Post(m.MailboxLink()); err != nil {
-		var zero T
-		return zero, err
-	}
-	return answer.Wait(ctx)
 }

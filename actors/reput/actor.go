@@ -87,7 +87,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.fail(recovered("dispatch", r))
-			refuse(ctx.Message(), a.failed)
+			messages.Refuse(ctx.Message(), a.failed)
 		}
 	}()
 	switch m := ctx.Message().(type) {

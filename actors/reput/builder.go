@@ -149,7 +149,7 @@ func (a *QueueBuilder) Receive(ctx actor.Context) {
 	defer func() {
 		if r := recover(); r != nil { // in the middle of what is no batch: there is nothing to try again
 			a.fail(recovered("build consume queues", r))
-			refuse(ctx.Message(), a.failed)
+			messages.Refuse(ctx.Message(), a.failed)
 			a.buildHeld()
 		}
 	}()

@@ -25,9 +25,3 @@ func recovered(what string, reason any) error {
 	}
 	return &panicError{reason: reason, stack: debug.Stack()}
 }
-
-func refuse(m any, cause error) {
-	if r, ok := m.(messages.Refusable); ok {
-		r.Refuse(cause)
-	}
-}

@@ -192,9 +192,7 @@ func decode(in []byte, table *metadata.TopicTable) error {
 func (a *keeperActor) reject(message any) {
 	a.rejects++
 	a.cfg.Logger.Warn().Type("message", message).Int("count", a.rejects).Msg("the topic keeper does not know a message")
-	if m, ok := message.(messages.Refusable); ok {
-		m.Refuse(errors.ErrUnsupported)
-	}
+	messages.Refuse(message, errors.ErrUnsupported)
 }
 
 // save makes the draft durable, publishes it and tells the listener. On an error nothing has changed.

@@ -87,16 +87,16 @@ func (k *Keeper) JSON() ([]byte, error) { return json.Marshal(k.Table()) }
 // not looked at.
 func (k *Keeper) Update(ctx context.Context, cfg metadata.TopicConfig) error {
 	answer := messages.NewAnswer[struct{}]()
-	return await(ctx, k, answer, &messages.UpdateTopic{
+	return mailbox.AskDone(ctx, k.port, &messages.UpdateTopic{
 		Topic: cfg.TopicName, ReadQueues: cfg.ReadQueueNums, WriteQueues: cfg.WriteQueueNums, Perm: cfg.Perm,
 		FilterType: cfg.TopicFilterType, SysFlag: cfg.TopicSysFlag, Answer: answer,
-	})
+	}, answer)
 }
 
 // Delete removes a topic's configuration; see messages.DeleteTopic for the errors.
 func (k *Keeper) Delete(ctx context.Context, topic string) error {
 	answer := messages.NewAnswer[struct{}]()
-	return await(ctx, k, answer, &messages.DeleteTopic{Topic: topic, Answer: answer})
+	return mailbox.AskDone(ctx, k.port, &messages.DeleteTopic{Topic: topic, Answer: answer}, answer)
 }
 
 // EnsureForSend returns the topic of a send, and makes it when it is not there and the default topic allows it; see
@@ -108,9 +108,9 @@ func (k *Keeper) EnsureForSend(
 		return cfg, nil
 	}
 	answer := messages.NewAnswer[struct{}]()
-	err := await(ctx, k, answer, &messages.EnsureTopicForSend{
+	err := mailbox.AskDone(ctx, k.port, &messages.EnsureTopicForSend{
 		Topic: topic, DefaultTopic: defaultTopic, DefaultQueues: queues, Unit: unit, Answer: answer,
-	})
+	}, answer)
 	return k.made(topic, err)
 }
 
@@ -139,7 +139,7 @@ func (k *Keeper) ensure(ctx context.Context, m *messages.EnsureTopic) (metadata.
 		return cfg, nil
 	}
 	m.Answer = messages.NewAnswer[struct{}]()
-	return k.made(m.Topic, await(ctx, k, m.Answer, m))
+	return k.made(m.Topic, mailbox.AskDone(ctx, k.port, m, m.Answer))
 }
 
 // made returns a topic that has just been ensured: it was published before the answer.
@@ -157,23 +157,11 @@ func (k *Keeper) made(topic string, err error) (metadata.TopicConfig, error) {
 // ApplyOrder says which topics are order topics; all others are none.
 func (k *Keeper) ApplyOrder(ctx context.Context, topics []string) error {
 	answer := messages.NewAnswer[struct{}]()
-	return await(ctx, k, answer, &messages.OrderTopics{Topics: topics, Answer: answer})
+	return mailbox.AskDone(ctx, k.port, &messages.OrderTopics{Topics: topics, Answer: answer}, answer)
 }
 
 // Replace makes the table that of the master, when its version differs, and tells whether it did.
 func (k *Keeper) Replace(ctx context.Context, body []byte) (bool, error) {
 	m := &messages.ReplaceTopics{JSON: body, Answer: messages.NewAnswer[bool]()}
-	if err := k.port.Post(m.MailboxLink()); err != nil {
-		return false, err
-	}
-	return m.Answer.Wait(ctx)
-}
-
-// await sends a request and waits for its answer.
-func await(ctx context.Context, k *Keeper, answer *messages.Answer[struct{}], m messages.Linked) error {
-	if err := k.port.Post(m.MailboxLink()); err != nil {
-		return err
-	}
-	_, err := answer.Wait(ctx)
-	return err
+	return mailbox.Ask(ctx, k.port, m, m.Answer)
 }

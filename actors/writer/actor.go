@@ -193,7 +193,7 @@ func (w *Actor) leave() { debug.SetPanicOnFault(w.panicOnFault) }
 // take appends one message, or parks or refuses it.
 func (w *Actor) take(m any) {
 	if w.failed != nil {
-		refuse(m, w.failed)
+		messages.Refuse(m, w.failed)
 		return
 	}
 	if len(w.parked) == 0 && !w.rebuilding && w.append(m) {
@@ -224,7 +224,7 @@ func (w *Actor) append(m any) bool {
 		}
 		w.done = append(w.done, m.Lead)
 	default:
-		refuse(m, messages.ErrFailed)
+		messages.Refuse(m, messages.ErrFailed)
 	}
 	return true
 }
@@ -314,7 +314,7 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 	w.settle(false)
 	if isFault(reason) {
 		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))
-		refuse(m, w.failed)
+		messages.Refuse(m, w.failed)
 		return
 	}
 	w.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("appending a put panicked")
@@ -330,12 +330,6 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 func isFault(reason any) bool {
 	_, ok := reason.(interface{ Addr() uintptr })
 	return ok
-}
-
-func refuse(m any, cause error) {
-	if r, ok := m.(messages.Refusable); ok {
-		r.Refuse(cause)
-	}
 }
 
 func failPut(m any, status messages.PutStatus, cause error) {

@@ -4,7 +4,8 @@
 //
 //	PutMessage, PutGroup   append; answer at once, or hand on to the flusher, which answers when the bytes are durable
 //	SegmentReady           the next segment: puts that had to wait for it go first
-//	SegmentFailed          puts that wait longer than their deadline are answered CREATE_MAPEDFILE_FAILED
+//	SegmentFailed          why there is none: until the next SegmentReady, puts that need one are answered
+//	                       CREATE_MAPEDFILE_FAILED at once, those that wait already at their deadline
 //	WindowReady            pages ahead of the tail are populated
 //	Rebuilt                the state has been read from the files again after a panic
 //	Failed                 a storage actor has failed: nothing more is acknowledged

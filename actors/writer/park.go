@@ -79,7 +79,7 @@ func (w *Actor) noSegment() error { return errors.Join(ErrNoSegment, w.segmentEr
 
 func (w *Actor) refuseParked() {
 	for _, m := range w.parked {
-		refuse(m, w.failed)
+		messages.Refuse(m, w.failed)
 	}
 	w.parked = nil
 }

@@ -113,7 +113,11 @@ func (c *cursor) hop(to messages.PhysicalOffset, err error) {
 func (c *cursor) resync(cause error) {
 	from, file := c.pos, c.path()
 	start := c.log.SegmentStart(from)
-	c.skip(findRecord(c.bytes, from, c.segmentEnd()))
+	n, ok := record.Resync(c.bytes, from, c.segmentEnd())
+	if !ok {
+		n = len(c.bytes)
+	}
+	c.skip(n)
 	err := &segments.CorruptionError{File: file, Offset: int64(from - start), Err: cause}
 	c.tell(messages.LogDamage{From: from, To: c.pos, Err: err})
 }

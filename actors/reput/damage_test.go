@@ -89,30 +89,21 @@ func TestDamageCostsOnlyTheDamagedRecord(t *testing.T) {
 	}
 }
 
-func TestTwoDamagesInOneSegment(t *testing.T) {
-	w := newLog(t, 1<<20)
-	w.fill(200)
-	for _, i := range []int{20, 21, 120} {
-		r := w.want[i]
-		clear(w.bytes(r.PhysicalOffset)[:r.SizeBytes])
-	}
-	got, damage := dispatchAll(t, w)
-	require.Equal(t, without(w, 20, 21, 120), got)
-	require.Len(t, damage, 2)
-	require.Equal(t, w.want[22].PhysicalOffset, damage[0].To)
-}
-
-func TestAFewRecordsBetweenTwoDamagesAreNotBelieved(t *testing.T) {
+func TestRecordsBetweenTwoDamagesAreNotBelieved(t *testing.T) {
 	w := newLog(t, 1<<20)
 	w.fill(100)
-	for _, i := range []int{20, 25} { // nothing vouches for four records
+	for _, i := range []int{20, 45} { // nothing vouches for what is between: a body may hold as many
 		r := w.want[i]
 		clear(w.bytes(r.PhysicalOffset)[:r.SizeBytes])
 	}
 	got, damage := dispatchAll(t, w)
-	require.Equal(t, without(w, 20, 21, 22, 23, 24, 25), got)
+	var lost []int
+	for i := 20; i <= 45; i++ {
+		lost = append(lost, i)
+	}
+	require.Equal(t, without(w, lost...), got)
 	require.Len(t, damage, 1)
-	require.Equal(t, w.want[26].PhysicalOffset, damage[0].To)
+	require.Equal(t, w.want[46].PhysicalOffset, damage[0].To)
 }
 
 // forge returns a message whose body holds records that name the place at which they will stand.
@@ -133,7 +124,7 @@ func forge(t *testing.T, w *logWriter, records, trailing int) messages.Message {
 }
 
 func TestAForgedRecordInABodyIsRefused(t *testing.T) {
-	for _, records := range []int{1, 3, chainRecords - 1} {
+	for _, records := range []int{1, 3, 40} {
 		for _, harm := range []string{"size", "magic", "all of the header"} {
 			t.Run(fmt.Sprintf("%d records, %s", records, harm), func(t *testing.T) {
 				w := newLog(t, 1<<20)
@@ -156,29 +147,6 @@ func TestAForgedRecordInABodyIsRefused(t *testing.T) {
 				require.Equal(t, r.End(), damage[0].To)
 			})
 		}
-	}
-}
-
-func TestAForgedChainThatContinuesNoQueueIsRefused(t *testing.T) {
-	w := newLog(t, 1<<20)
-	w.fill(10)
-	m := forge(t, w, 2, 0)
-	// the second forged record claims a place in the queue that the first one does not lead to
-	half := len(m.Body) / 2
-	at := messages.PhysicalOffset(binary.BigEndian.Uint64(m.Body[half+28:]))
-	record.SetPlace(m.Body[half:], 7, at, 1)
-	require.False(t, believed(m.Body, at-messages.PhysicalOffset(half), 1<<20))
-	record.SetPlace(m.Body[half:], 1, at, 1)
-	require.True(t, believed(m.Body, at-messages.PhysicalOffset(half), 1<<20), "the body alone would be a readable end")
-}
-
-func TestABlankIsBelievedOnlyWhenItFillsTheSegment(t *testing.T) {
-	for _, c := range []struct {
-		rest int32
-		want bool
-	}{{100, true}, {99, false}, {101, false}} {
-		b := append(record.AppendBlank(nil, c.rest), make([]byte, 92)...)
-		require.Equal(t, c.want, believed(b, 900, 1000), "rest %d", c.rest)
 	}
 }
 
@@ -211,25 +179,4 @@ func TestADamagedLogNeverBringsWhatWasNotPut(t *testing.T) {
 		require.GreaterOrEqual(t, c.pos, w.log.End())
 		c.close()
 	}
-}
-
-func FuzzFindRecord(f *testing.F) {
-	rec, err := record.Append(nil, &messages.Message{Topic: "T", Body: []byte("body")})
-	require.NoError(f, err)
-	record.SetPlace(rec, 0, 1003, 1)
-	f.Add(append([]byte{1, 2, 3}, rec...), int64(1000))
-	f.Add([]byte{0xDA, 0xA3, 0x20, 0xA7}, int64(0))
-	f.Add(rec[:60], int64(1003))
-	f.Fuzz(func(t *testing.T, b []byte, at int64) {
-		if len(b) == 0 || at < 0 || at > 1<<40 {
-			return
-		}
-		end := messages.PhysicalOffset(at) + 1<<20
-		n := findRecord(b, messages.PhysicalOffset(at), end)
-		require.Greater(t, n, 0)
-		require.LessOrEqual(t, n, len(b))
-		if n < len(b) {
-			require.True(t, believed(b[n:], messages.PhysicalOffset(at)+messages.PhysicalOffset(n), end))
-		}
-	})
 }

@@ -19,11 +19,9 @@
 // # Damage
 //
 // What is no record, or names another place than its own, is left out: at once, and never without a report
-// (Config.OnDamage). Reading goes on where a record stands that is believed: first where the damaged record's own length
-// leads, then at the first place behind it. A record is believed when it is whole, its body has the right checksum, it
-// names its own place, and the records behind it, as their lengths lead, are the same up to a known end (the blank record
-// that fills the segment exactly, or the readable end), or 16 of them at least; of one queue they carry consecutive queue
-// offsets. So a record forged inside a body is not taken for one. Without such a place the rest of the segment is left out.
+// (Config.OnDamage). Reading goes on where a record stands that is believed (record.Resync): first where the damaged record's
+// own length leads, then at the first place behind it from which a chain of records runs to a known end. So a record forged
+// inside a body is not taken for one. Without such a place the rest of the segment is left out.
 // Missing segments are skipped likewise. The readable end must lie between two records.
 //
 // # Queue builder (QueueBuilder)

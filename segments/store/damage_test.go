@@ -335,6 +335,25 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	}
 }
 
+// TestDamageWithoutQueues: also when no queue names the records behind damage they are found, by the chain that they are
+// (spec/store.md §16, W3).
+func TestDamageWithoutQueues(t *testing.T) {
+	for name, harm := range map[string][]byte{"size": {0, 0, 1}, "all of the header": zeroBytes(80), "body": nil} {
+		for _, i := range []int{3, 50, 97} {
+			disk, w := killed(t, 100)
+			if at := w.puts[i].from; harm != nil {
+				patchLog(t, disk, at, harm)
+			} else {
+				patchLog(t, disk, at+88, []byte{^w.puts[i].body[0]})
+			}
+			removeTree(t, disk, "s/consumequeue")
+			c, _ := recovered(t, disk)
+			require.Len(t, c.Bodies, 99, "%s of %d", name, i)
+			c.requirePuts(t, without(w.puts, []int{i}))
+		}
+	}
+}
+
 // TestRecordInNoQueueBehindDamage: what no queue names is found by the damaged record's own length.
 func TestRecordInNoQueueBehindDamage(t *testing.T) {
 	disk := memfs.New()

@@ -8,8 +8,8 @@
 //   - Where the log ends (spec/store.md §8.4): behind the last record that parses, has its body's checksum and names its
 //     own place. A blank record at the very end belongs to the log (§16, W9).
 //   - Damage in the middle loses what is damaged, not what follows (§16, W3): the walk goes on at the next record that a
-//     consume queue names, at the record behind the damaged one when that one's own length leads to a sound record, or at
-//     the start of the next segment. Nothing inside a body is ever taken for a record. The damaged bytes stay, as a hole.
+//     consume queue names, or in front of it from where a chain of records runs to a known end (record.Resync), or at the
+//     start of a later segment. So nothing inside a body is taken for a record, also when the queues are gone.
 //   - What has to be cut off behind the end is copied to quarantine/ first, then zeroed and synced, so that it never comes
 //     back behind a later record.
 //   - Where dispatch starts: at the first record that a queue or the index does not have. Records of the scanned part are

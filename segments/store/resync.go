@@ -12,15 +12,21 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 )
 
-// resync finds where the log goes on behind the damaged item. Three things are believed: the next record that a consume
-// queue names; the record to which the damaged one's own length leads, when the records from there on lead to what the
-// queues name; the start of a later segment, since no body reaches over it.
+// resync finds where the log goes on behind the damaged item: at the first record that a consume queue names; in front of
+// it, or when there is none, at a record with a chain of records behind it (record.Resync); at the start of a later segment
+// that begins with a sound record, since no body reaches over it. A record whose lengths add up, and of which only the body
+// is damaged, tells by itself where the next one begins.
 func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset, bool) {
+	if to, ok := overBody(it, seg); ok {
+		return to, true
+	}
 	named, found := w.nextNamed(it.From)
-	own := it.From + messages.PhysicalOffset(it.Record.Size)
-	inside := found && int64(named) < seg.Start()+seg.Wrote()
-	if own > it.From && (inside && w.leads(own, named) || !inside && w.recordAt(own, nil)) {
-		return own, true
+	b := seg.Data()[int64(it.From)-seg.Start() : seg.Wrote()]
+	if n := int64(named - it.From); found && n < int64(len(b)) {
+		b = b[:n]
+	}
+	if n, ok := record.Resync(b, it.From, messages.PhysicalOffset(seg.Start()+seg.Size())); ok {
+		return it.From + messages.PhysicalOffset(n), true
 	}
 	view := w.Log.View()
 	for i := range view.Len() {
@@ -35,16 +41,20 @@ func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset,
 	return named, found
 }
 
-// leads tells whether sound records reach from one place to another without a gap.
-func (w *Walk) leads(from, to messages.PhysicalOffset) bool {
-	for from < to {
-		var size int32
-		if !w.recordAt(from, &size) {
-			return false
+// overBody returns the place behind a record of which only the body is damaged, when a sound record follows, perhaps behind
+// more of that kind.
+func overBody(it *Item, seg *segments.Segment) (to messages.PhysicalOffset, ok bool) {
+	data := seg.Data()[:seg.Wrote()]
+	err, r := it.Err, it.Record
+	for at := it.From; errors.Is(err, record.ErrBadCRC) && r.PhysicalOffset == at; {
+		at += messages.PhysicalOffset(r.Size)
+		var kind record.Kind
+		r, kind, err = record.Parse(data[int64(at)-seg.Start():], true)
+		if err == nil && kind == record.KindMessage && r.PhysicalOffset == at {
+			return it.From + messages.PhysicalOffset(it.Record.Size), true
 		}
-		from += messages.PhysicalOffset(size)
 	}
-	return from == to
+	return 0, false
 }
 
 // soundAt tells whether a segment begins with a record that names its place, or with a blank.
@@ -52,19 +62,6 @@ func (w *Walk) soundAt(start messages.PhysicalOffset) bool {
 	return look(w.Log, start, func(r *record.Record, kind record.Kind) error {
 		if kind == record.KindMessage && r.PhysicalOffset != start {
 			return ErrMisplaced
-		}
-		return nil
-	}) == nil
-}
-
-// recordAt tells whether a whole record that names its place stands there, and of which size.
-func (w *Walk) recordAt(at messages.PhysicalOffset, size *int32) bool {
-	return look(w.Log, at, func(r *record.Record, kind record.Kind) error {
-		if kind != record.KindMessage || r.PhysicalOffset != at {
-			return ErrMisplaced
-		}
-		if size != nil {
-			*size = r.Size
 		}
 		return nil
 	}) == nil

@@ -47,10 +47,12 @@ type Options struct {
 
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
 	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
-	FlushLeastPages      int           // flushCommitLogLeastPages; default 4
+	FlushAtOnce          bool          // flushCommitLogTimed=false: flush as soon as FlushLeastPages are dirty
+	FlushLeastPages      int           // flushCommitLogLeastPages; default 4, -1: whatever is dirty
 	FlushThorough        time.Duration // flushCommitLogThoroughInterval; default 10 s
 	SyncFlushTimeout     time.Duration // syncFlushTimeout; default 5 s
 	QueueFlushInterval   time.Duration // flushIntervalConsumeQueue; default 1 s
+	QueueFlushLeastPages int           // flushConsumeQueueLeastPages of a queue; default 2, -1: whatever is dirty
 	QueueFlushThorough   time.Duration // flushConsumeQueueThoroughInterval; default 60 s
 	DelayLevels          string        // messageDelayLevel
 	MaxMessageBytes      int           // maxMessageSize: of a body, or of a batch; default 4 MiB
@@ -90,6 +92,7 @@ func (o Options) Defaults() Options {
 	def(&o.IndexEntries, 20_000_000)
 	def(&o.FlushInterval, 500*time.Millisecond)
 	def(&o.FlushLeastPages, 4)
+	def(&o.QueueFlushLeastPages, 2)
 	def(&o.FlushThorough, 10*time.Second)
 	def(&o.SyncFlushTimeout, 5*time.Second)
 	def(&o.QueueFlushInterval, time.Second)

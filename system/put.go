@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf16"
 
@@ -22,9 +21,6 @@ var (
 	// ErrTooManyPuts: MaxPendingPuts or MaxPendingBytes are in flight.
 	ErrTooManyPuts = errors.New("too many puts in flight")
 )
-
-// putPool recycles the envelopes of puts with their encode buffers.
-var putPool = sync.Pool{New: func() any { return messages.NewPutMessage() }}
 
 // maxPooledBytes bounds the buffer of a pooled envelope, so that one large message does not stay for ever.
 const maxPooledBytes = 1 << 20
@@ -82,8 +78,8 @@ func (s *Store) putAndWait(ctx context.Context, m *messages.Message, encode enco
 	if err := ctx.Err(); err != nil {
 		return refused(messages.ServiceNotAvailable, context.Cause(ctx))
 	}
-	p := putPool.Get().(*messages.PutMessage)
-	defer recycle(p)
+	p := s.puts.Get().(*messages.PutMessage)
+	defer s.recycle(p)
 	if status, err := encode(p, m); err != nil {
 		return refused(status, err)
 	}
@@ -106,27 +102,27 @@ func (s *Store) putAndWait(ctx context.Context, m *messages.Message, encode enco
 func (s *Store) putAsync(
 	m *messages.Message, encode encoder, waitStored bool, deadline time.Time, done func(messages.PutResult, error),
 ) {
-	p := putPool.Get().(*messages.PutMessage)
+	p := s.puts.Get().(*messages.PutMessage)
 	if status, err := encode(p, m); err != nil {
-		recycle(p)
+		s.recycle(p)
 		done(refused(status, err))
 		return
 	}
 	p.WaitStored, p.Deadline = waitStored, deadline
 	n := int64(len(p.Records))
 	if err := s.admission.enter(n); err != nil {
-		recycle(p)
+		s.recycle(p)
 		done(refused(s.admissionStatus(err), err))
 		return
 	}
 	p.OnDone = func(p *messages.PutMessage) {
 		result, err := p.Result, p.Err
-		recycle(p)
+		s.recycle(p)
 		s.admission.leave(n)
 		done(result, err)
 	}
 	if err := s.writer.Post(p.MailboxLink()); err != nil {
-		recycle(p)
+		s.recycle(p)
 		s.admission.leave(n)
 		done(refused(messages.OSPageCacheBusy, err))
 	}
@@ -136,10 +132,10 @@ func refused(status messages.PutStatus, err error) (messages.PutResult, error) {
 	return messages.PutResult{Status: status}, err
 }
 
-func recycle(p *messages.PutMessage) {
+func (s *Store) recycle(p *messages.PutMessage) {
 	p.Reset()
 	if cap(p.Records) <= maxPooledBytes {
-		putPool.Put(p)
+		s.puts.Put(p)
 	}
 }
 

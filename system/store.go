@@ -33,12 +33,14 @@ type Store struct {
 	memoryBytes int64 // what is nearer to the log's end counts as in memory
 
 	admission *admission
+	puts      sync.Pool // of messages.PutMessage: the envelopes of puts with their encode buffers
 	writer    *mailbox.Combining
 	pullHold  actors.Peer
 	parked    func() int64 // pulls that are held
 	flushed   *flusher.Actor
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
+	flushBell *actors.Bell // rung when a flush need not wait for the timer; nil: never
 
 	failure failure
 	closing sync.Once
@@ -62,17 +64,25 @@ func Open(opt Options) (*Store, error) {
 		opt: opt, files: files, log: files.Log, queues: files.Queues, index: files.Index,
 		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
 	}
+	s.puts.New = func() any { return messages.NewPutMessage() }
 	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
 	if err := s.spawn(); err != nil {
 		s.cast.stopAll()
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
 	}
+	if opt.FlushDiskType == SyncFlush && opt.SyncFlushTimeout >= clientTimeout {
+		opt.Logger.Warn().Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
+			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
+	}
 	opt.Logger.Info().Str("dir", opt.Dir).Str("flush", opt.FlushDiskType.String()).Int64("log_min", int64(s.log.Min())).
 		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).
 		Msg("the store is open")
 	return s, nil
 }
+
+// clientTimeout is how long RocketMQ's clients wait for a send, unless they are told otherwise.
+const clientTimeout = 3 * time.Second
 
 func openFiles(opt Options) (*store.Store, error) {
 	o := store.Options{Events: func(e store.Event) {

@@ -103,7 +103,12 @@ func (s *Store) spawnPullHold() (err error) {
 }
 
 func (s *Store) spawnFlusher() error {
+	syncFlush := s.opt.FlushDiskType == SyncFlush
+	if syncFlush || s.opt.FlushAtOnce {
+		s.flushBell = actors.NewBell(s.cast.address(actors.RoleFlusher), messages.Announce(messages.LogGrown{}))
+	}
 	s.flushed = flusher.New(flusher.Config{
+		Urgent: syncFlush, Bell: s.flushBell,
 		Disk: s.opt.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
 		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
 		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
@@ -120,7 +125,7 @@ func (s *Store) spawnBuilders() error {
 	hold := reput.Listener{Peer: s.pullHold, Wants: func(messages.QueueKey) bool { return s.parked() > 0 }}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
 		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold},
-		Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushInterval, ThoroughInterval: s.opt.QueueFlushThorough,
+		Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,
 	})
 	if _, err := s.cast.spawn(actors.RoleQueueBuilder, queues, s.blocking(actors.RoleQueueBuilder)); err != nil {
@@ -169,9 +174,15 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	if err != nil {
 		return err
 	}
+	appended, unwaited := []*actors.Bell{s.grown}, (*actors.Bell)(nil)
+	if o.FlushDiskType == SyncFlush {
+		unwaited = s.flushBell
+	} else if s.flushBell != nil {
+		appended = append(appended, s.flushBell)
+	}
 	w := writer.New(writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
-		Allocator: alloc, Appended: []*actors.Bell{s.grown}, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
+		Allocator: alloc, Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
 		WindowBytes: window,
 	})
 	s.writer = mailbox.New(mailbox.Options{

@@ -26,9 +26,13 @@ type Config struct {
 	Flushed        messages.PhysicalOffset
 
 	Interval         time.Duration // flushIntervalCommitLog; 0: no timer
-	LeastPages       int           // flushCommitLogLeastPages
+	LeastPages       int           // flushCommitLogLeastPages; 0 or less: whatever there is
 	ThoroughInterval time.Duration // flushCommitLogThoroughInterval: then regardless of pages
-	SyncTimeout      time.Duration // syncFlushTimeout, for puts without a deadline
+	SyncTimeout      time.Duration // syncFlushTimeout: the longest that a put waits
+	// Urgent flushes what there is whenever the bell rings, as SYNC_FLUSH does for puts that do not wait.
+	Urgent bool
+	// Bell, when set, is rung when the log has grown: a flush begins without waiting for the timer (flushCommitLogTimed=false).
+	Bell *actors.Bell
 
 	OnFailed func(messages.Failed) // told once; must not block
 	Logger   zerolog.Logger
@@ -54,6 +58,7 @@ type Actor struct {
 	thorough time.Time // of the last flush regardless of pages
 
 	running bool                // a sync is running
+	again   bool                // the bell has rung meanwhile
 	waiting []messages.Linked   // come in since it began, in log order
 	serving []messages.Linked   // what the running sync will answer
 	asked   []messages.FlushNow // likewise
@@ -128,19 +133,20 @@ func (a *Actor) armTick() {
 
 // waiters takes puts that wait for their bytes to be durable.
 func (a *Actor) waiters(b *mailbox.Batch) {
-	for {
-		m, _ := b.Next().(messages.Linked)
-		if m == nil {
-			break
-		}
+	for next := b.Next(); next != nil; next = b.Next() {
 		b.Handled()
+		if _, ok := next.(messages.LogGrown); ok {
+			a.grown()
+			continue
+		}
+		m := next.(messages.Linked)
 		lead, _ := parts(m)
 		if a.failed != nil {
 			lead.Fail(messages.UnknownError, a.failed)
 			continue
 		}
-		if lead.Deadline.IsZero() {
-			lead.Deadline = time.Now().Add(a.cfg.SyncTimeout)
+		if last := time.Now().Add(a.cfg.SyncTimeout); lead.Deadline.IsZero() || lead.Deadline.After(last) {
+			lead.Deadline = last
 		}
 		a.waiting = append(a.waiting, m)
 		a.armDeadline(lead.Deadline)
@@ -159,7 +165,7 @@ func (a *Actor) startSync() {
 }
 
 func (a *Actor) sync() {
-	a.running = true
+	a.running, a.again = true, false
 	storeMs := a.cfg.Log.StoreTimestampMs() // before End: never newer than what is flushed
 	from, to, self, log := a.flushed, a.cfg.Log.End(), a.self, a.cfg.Log
 	go func() {
@@ -209,6 +215,9 @@ func (a *Actor) synced(m synced) {
 	a.serving = a.serving[:0]
 	a.answerAsked()
 	a.startSync()
+	if a.again && !a.running {
+		a.grown()
+	}
 }
 
 func (a *Actor) answerAsked() {
@@ -224,18 +233,35 @@ func (a *Actor) flushTick() {
 	if a.running || a.failed != nil {
 		return
 	}
-	behind := int64(a.cfg.Log.End()-a.flushed) / pageBytes
 	if now := time.Now(); now.Sub(a.thorough) >= a.cfg.ThoroughInterval {
 		a.thorough = now
 		if err := a.saveCheckpoint(); err != nil {
 			a.cfg.Logger.Error().Err(err).Msg("writing the checkpoint failed; it is tried again")
 		}
-		if a.cfg.Log.End() > a.flushed {
-			a.sync()
-		}
+		a.flush(0)
 		return
 	}
-	if behind >= int64(max(a.cfg.LeastPages, 1)) {
+	a.flush(a.cfg.LeastPages)
+}
+
+// grown is a flush that the timer is not waited for.
+func (a *Actor) grown() {
+	a.cfg.Bell.Heard()
+	switch {
+	case a.failed != nil:
+	case a.running:
+		a.again = true
+	case a.cfg.Urgent:
+		a.flush(0)
+	default:
+		a.flush(a.cfg.LeastPages)
+	}
+}
+
+// flush begins a sync when so many pages are dirty, 0 or less: when anything is (spec/store.md §4.2).
+func (a *Actor) flush(leastPages int) {
+	end := a.cfg.Log.End()
+	if end > a.flushed && int64(end)/pageBytes-int64(a.flushed)/pageBytes >= int64(leastPages) {
 		a.sync()
 	}
 }

@@ -3,6 +3,7 @@
 //
 //	PutMessage, PutGroup   appended already: answer when the bytes are durable, FLUSH_DISK_TIMEOUT at the deadline
 //	FlushTick              the timer of the asynchronous flush
+//	LogGrown               flush what there is (SYNC_FLUSH, for puts that do not wait) or enough pages (flushCommitLogTimed=false)
 //	QueuesFlushed, IndexFlushed   what the builders have made durable, for the checkpoint
 //	FlushNow               flush everything, write the checkpoint, then answer
 //	Failed                 nothing more is acknowledged

@@ -33,7 +33,7 @@ type QueueConfig struct {
 	Flusher   actors.Peer // told QueuesFlushed
 
 	Interval         time.Duration // flushIntervalConsumeQueue; 0: 1 s
-	LeastPages       int           // flushConsumeQueueLeastPages; 0: 2
+	LeastPages       int           // flushConsumeQueueLeastPages; 0: 2, -1: whatever there is
 	ThoroughInterval time.Duration // flushConsumeQueueThoroughInterval: then regardless of pages; 0: 60 s
 	// MaxPending bounds the units that are only in memory, 20 bytes each: when as many cannot be written, no more batches
 	// are taken; 0: 4,194,304.
@@ -72,7 +72,7 @@ func (c QueueConfig) withDefaults() QueueConfig {
 	if c.Interval <= 0 {
 		c.Interval = defaultInterval
 	}
-	if c.LeastPages <= 0 {
+	if c.LeastPages == 0 {
 		c.LeastPages = defaultLeastPages
 	}
 	if c.ThoroughInterval <= 0 {

@@ -118,7 +118,7 @@ func (a *QueueBuilder) startFlush(thorough bool) {
 		job.states, f.dirty = f.dirty, nil
 		f.serving, f.asked = f.asked, nil
 	} else {
-		least := int64(a.cfg.LeastPages) * pageBytes / consumequeue.UnitBytes
+		least := max(int64(a.cfg.LeastPages)*pageBytes/consumequeue.UnitBytes, 1)
 		f.dirty = slices.DeleteFunc(f.dirty, func(st *queueState) bool {
 			enough := st.queue.Pending() >= least
 			if enough {

@@ -24,6 +24,8 @@ type Config struct {
 	// SyncFlush hands puts that wait to Flusher instead of answering them (SYNC_FLUSH).
 	SyncFlush bool
 	Flusher   *mailbox.Combining
+	// Unwaited, when set, is rung for a put that does not wait under SyncFlush: its flush begins at once.
+	Unwaited *actors.Bell
 
 	Allocator actors.Peer
 	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
@@ -167,6 +169,7 @@ func (w *Actor) putInline(m any) bool {
 		w.handOn(p)
 	} else {
 		p.FulfilInline()
+		w.cfg.Unwaited.Ring()
 	}
 	w.follow()
 	return true
@@ -267,6 +270,7 @@ func (w *Actor) settle(inline bool) {
 		}
 	}
 	w.done = w.done[:0]
+	w.cfg.Unwaited.Ring()
 	w.follow()
 }
 

@@ -48,14 +48,18 @@ var keys = []keyDef{
 	{"flushDiskType", "ASYNC_FLUSH", "ASYNC_FLUSH or SYNC_FLUSH", flushType},
 	{"flushIntervalCommitLog", "500", "ms between asynchronous flushes",
 		millis(func(c *Config) *time.Duration { return &c.Store.FlushInterval })},
-	{"flushCommitLogLeastPages", "4", "dirty pages for an asynchronous flush",
-		integer(func(c *Config) *int { return &c.Store.FlushLeastPages }, 1, math.MaxInt32)},
+	{"flushCommitLogTimed", "true", "flush by the timer only; false: as soon as enough pages are dirty",
+		negated(func(c *Config) *bool { return &c.Store.FlushAtOnce })},
+	{"flushCommitLogLeastPages", "4", "dirty pages for an asynchronous flush, 0: whatever is dirty",
+		pages(func(c *Config) *int { return &c.Store.FlushLeastPages })},
 	{"flushCommitLogThoroughInterval", "10000", "ms until a flush regardless of pages",
 		millis(func(c *Config) *time.Duration { return &c.Store.FlushThorough })},
 	{"syncFlushTimeout", "5000", "ms that a put waits for its flush",
 		millis(func(c *Config) *time.Duration { return &c.Store.SyncFlushTimeout })},
 	{"flushIntervalConsumeQueue", "1000", "ms between flushes of the consume queues",
 		millis(func(c *Config) *time.Duration { return &c.Store.QueueFlushInterval })},
+	{"flushConsumeQueueLeastPages", "2", "dirty pages for a flush of a consume queue, 0: whatever is dirty",
+		pages(func(c *Config) *int { return &c.Store.QueueFlushLeastPages })},
 	{"flushConsumeQueueThoroughInterval", "60000", "ms until every consume queue is flushed",
 		millis(func(c *Config) *time.Duration { return &c.Store.QueueFlushThorough })},
 	{"messageDelayLevel", "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", "delay levels",
@@ -101,7 +105,7 @@ var withoutEffect = []string{
 	"enablePropertyFilter", "filterSupportRetry", "transactionTimeOut", "transactionCheckInterval", "transactionCheckMax",
 	"traceTopicEnable", "msgTraceTopicName", "aclEnable", "slaveReadEnable", "registerBrokerTimeoutMills",
 	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
-	"flushCommitLogTimed", "flushConsumeQueueLeastPages", "osPageCacheBusyTimeOutMills", "diskFallRecorded",
+	"osPageCacheBusyTimeOutMills", "diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
 	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "defaultQueryMaxNum",
 	"enableLmq", "enableMultiDispatch", "cleanResourceInterval", "deleteCommitLogFilesInterval",
@@ -154,6 +158,19 @@ func integer(field func(*Config) *int, least, most int) applier {
 			return err
 		}
 		*field(c) = int(n)
+		return nil
+	}
+}
+
+// pages is a number of pages; 0, which means any here, is -1 in the options, whose 0 is the default.
+func pages(field func(*Config) *int) applier {
+	return func(c *Config, value string) error {
+		if err := integer(field, 0, math.MaxInt32)(c, value); err != nil {
+			return err
+		}
+		if *field(c) == 0 {
+			*field(c) = -1
+		}
 		return nil
 	}
 }

@@ -31,9 +31,15 @@ type PutMessage struct {
 	Records    []byte // one encoded record, or several of one batch back to back
 	Count      int32  // records in Records, at least 1
 	Queue      QueueKey
-	SysFlag    int32     // transaction bits decide whether the queue advances
-	WaitStored bool      // WAIT: wait for flush and replicas as configured
-	Deadline   time.Time // for every promise; zero: none
+	SysFlag    int32 // transaction bits decide whether the queue advances
+	WaitStored bool  // WAIT: wait for flush and replicas as configured
+
+	// What everybody touches stands together, in three cache lines.
+	shared   bool // somebody besides the writer holds a promise; set before the message is handed on
+	inline   bool // completed on the caller's own goroutine: nobody else has seen the message
+	promises atomic.Int32
+	state    atomic.Uint32 // 0 open, 1 complete, 2 the caller is parked
+	park     chan struct{}
 
 	// Result and Err are set by the actors and valid once complete. Err is the cause behind a status that is not OK.
 	Result PutResult
@@ -43,14 +49,10 @@ type PutMessage struct {
 	// send to the writer synchronously, and owns the message from then on.
 	OnDone func(*PutMessage)
 
+	Deadline time.Time // for every promise; zero: none
+
 	// Scratch is room for the caller's own copy of the message that it encodes; actors do not look at it.
 	Scratch Message
-
-	shared   bool // somebody besides the writer holds a promise; set before the message is handed on
-	inline   bool // completed on the caller's own goroutine: nobody else has seen the message
-	promises atomic.Int32
-	state    atomic.Uint32 // 0 open, 1 complete, 2 the caller is parked
-	park     chan struct{}
 }
 
 // NewPutMessage returns a message ready for use; keep it in a pool.
@@ -76,7 +78,9 @@ func (p *PutMessage) Reset() {
 
 // Reopen makes a completed message ready to be put once more, with the same records.
 func (p *PutMessage) Reopen() {
-	p.Err = nil
+	if p.Err != nil {
+		p.Err = nil
+	}
 	if p.inline {
 		p.inline = false
 		return

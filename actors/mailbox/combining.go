@@ -27,6 +27,14 @@ type BatchReceiver interface {
 	ReceiveBatch(*Batch)
 }
 
+// SingleReceiver is a BatchReceiver that has a shorter way for the message of a sender that found it idle.
+type SingleReceiver interface {
+	BatchReceiver
+	// ReceiveSingle handles the message on its sender's goroutine, before Post returns. False: it was left untouched, and
+	// comes in a batch. A panic is told to OnPanic; the message then is the actor's to answer.
+	ReceiveSingle(message any) bool
+}
+
 // DefaultLimit bounds a mailbox whose options name no limit.
 const DefaultLimit = 1 << 16
 
@@ -44,6 +52,7 @@ type Combining struct {
 	_ [128 - 16]byte
 
 	opt        Options
+	single     SingleReceiver // opt.Receiver, when it is one
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	goOn       func() // bound once, so that scheduling does not allocate
@@ -54,7 +63,7 @@ type Combining struct {
 	held      *messages.Link // kept while suspended, oldest first
 	suspended bool
 	cause     error // set once closed
-	plain     bool  // a claimed message may go straight to the receiver: nothing else is to be looked at
+	plain     bool  // a claimed message may go straight to single: nothing else is to be looked at
 
 	system atomic.Pointer[messages.Link] // system messages, the newest first
 }
@@ -67,6 +76,7 @@ func New(opt Options) *Combining {
 		opt.Limit = DefaultLimit
 	}
 	m := &Combining{opt: opt}
+	m.single, _ = opt.Receiver.(SingleReceiver)
 	m.goOn = m.resume
 	return m
 }
@@ -80,10 +90,10 @@ func (m *Combining) Producer() actor.MailboxProducer {
 // the message was not taken. A closed mailbox takes the message and refuses it.
 func (m *Combining) Post(l *messages.Link) error {
 	if m.head.CompareAndSwap(nil, busy) {
-		l.SetNext(nil)
 		if m.plain {
-			m.single(l)
+			m.alone(l)
 		} else {
+			l.SetNext(nil)
 			m.start(l)
 		}
 		return nil
@@ -168,12 +178,10 @@ type (
 	closing struct{ cause error }
 )
 
-// single handles the one message of a sender that has just claimed the mailbox, on the shortest way.
-func (m *Combining) single(l *messages.Link) {
-	m.batch.next, m.batch.end, m.batch.inline = l, nil, true
-	m.receive()
-	m.batch.inline = false
-	if m.batch.next == l { // nothing was taken: the general way refuses it
+// alone handles the one message of a sender that has just claimed the mailbox, on the shortest way.
+func (m *Combining) alone(l *messages.Link) {
+	if !m.receiveSingle(l.Message()) {
+		l.SetNext(nil)
 		m.run(l, m.opt.InlineBatches)
 		return
 	}
@@ -203,7 +211,7 @@ func (m *Combining) resume() {
 func (m *Combining) run(l *messages.Link, budget int) {
 	for {
 		m.handle(l)
-		m.plain = m.opt.Receiver != nil && m.opt.InlineBatches > 0 && m.cause == nil && !m.suspended
+		m.plain = m.single != nil && m.opt.InlineBatches > 0 && m.cause == nil && !m.suspended
 		if m.head.CompareAndSwap(busy, nil) {
 			return
 		}

@@ -86,6 +86,23 @@ func (c *clerk) ReceiveBatch(b *mailbox.Batch) {
 	}
 }
 
+// brisk is a clerk that has a shorter way for a note that finds it idle.
+type brisk struct {
+	*clerk
+	singles int
+}
+
+func (c *brisk) ReceiveSingle(message any) bool {
+	n, ok := message.(*note)
+	if !ok || n.boom || c.onNote != nil {
+		return false
+	}
+	c.singles++
+	c.seen = append(c.seen, n)
+	n.answer(nil)
+	return true
+}
+
 var names atomic.Int64
 
 func spawn(t *testing.T, c *clerk, opt mailbox.Options) (*mailbox.Combining, actors) {
@@ -110,12 +127,23 @@ func everyWay(t *testing.T, test func(t *testing.T, c *clerk, opt mailbox.Option
 		name   string
 		inline int
 		direct bool
-	}{{"inline", 4, false}, {"inline direct", 4, true}, {"goroutine", 0, false}, {"goroutine direct", 0, true}} {
+		single bool
+	}{
+		{name: "inline", inline: 4},
+		{name: "inline direct", inline: 4, direct: true},
+		{name: "inline single", inline: 4, direct: true, single: true},
+		{name: "goroutine"},
+		{name: "goroutine direct", direct: true},
+		{name: "goroutine single", direct: true, single: true},
+	} {
 		t.Run(way.name, func(t *testing.T) {
 			c := &clerk{}
 			opt := mailbox.Options{InlineBatches: way.inline}
 			if way.direct {
 				opt.Receiver = c
+			}
+			if way.single {
+				opt.Receiver = &brisk{clerk: c}
 			}
 			test(t, c, opt)
 		})
@@ -156,17 +184,25 @@ func TestEachSendersOrderIsKept(t *testing.T) {
 func TestAnIdleMailboxRunsOnTheSendersGoroutine(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		c := &clerk{}
+		quick := &brisk{clerk: c}
 		opt := mailbox.Options{InlineBatches: 4}
 		if direct {
-			opt.Receiver = c
+			opt.Receiver = quick
 		}
 		mb, _ := spawn(t, c, opt)
-		inline := false
-		c.onNote = func(_ *note, b *mailbox.Batch) { inline = b.Inline() }
-		m := newNote(0, 0)
-		require.NoError(t, mb.Post(m.MailboxLink()))
-		require.EqualValues(t, 1, m.answered.Load(), "handled when Post returns")
-		require.Equal(t, direct, inline, "a receiver may rely on it, Receive is not told")
+		for n := range 3 {
+			m := newNote(0, n)
+			require.NoError(t, mb.Post(m.MailboxLink()))
+			require.EqualValues(t, 1, m.answered.Load(), "handled when Post returns")
+		}
+		require.Len(t, c.seen, 3)
+		if direct {
+			require.NotZero(t, quick.singles, "on the shorter way")
+			boom := newNote(0, 3)
+			boom.boom = true
+			require.NoError(t, mb.Post(boom.MailboxLink()))
+			require.ErrorIs(t, boom.refusal, messages.ErrPanicked, "what it leaves comes in a batch")
+		}
 	}
 }
 

@@ -13,12 +13,7 @@ import (
 type Batch struct {
 	next, current *messages.Link
 	end           *messages.Link // where the batch ends: a message that is delivered on its own, or nil
-	inline        bool           // the one message of the batch is handled on its sender's goroutine, inside Post
 }
-
-// Inline tells that the batch is one message, which is being handled on the goroutine of its sender, before Post returns.
-// Only a BatchReceiver is told.
-func (b *Batch) Inline() bool { return b.inline }
 
 // Next returns the next message, nil at the end of the batch. From then on the message is the actor's: it answers it.
 // Should Receive panic, the mailbox refuses the message that Next gave last, unless Handled was called, and goes on with
@@ -160,6 +155,18 @@ func (m *Combining) receive() {
 		}
 	}()
 	m.opt.Receiver.ReceiveBatch(&m.batch)
+}
+
+// receiveSingle is receive for one message on its sender's goroutine.
+func (m *Combining) receiveSingle(message any) (taken bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			taken = true
+			m.batch.current = nil
+			m.panicked(r, &m.batch)
+		}
+	}()
+	return m.single.ReceiveSingle(message)
 }
 
 func (m *Combining) panicked(reason, message any) {

@@ -137,14 +137,38 @@ func (w *Actor) ReceiveBatch(b *mailbox.Batch) {
 		b.Handled() // from here on the writer answers it
 		w.current = m
 		w.warm(b.Peek())
-		if b.Inline() && w.putInline(m) {
-			continue
-		}
 		w.take(m)
 	}
 	w.current = nil
-	w.settle(b.Inline())
+	w.settle()
 	w.leave()
+}
+
+// ReceiveSingle implements mailbox.SingleReceiver: the shortest way of the most common case, one put that finds the writer
+// idle and that fits.
+func (w *Actor) ReceiveSingle(m any) bool {
+	p, ok := m.(*messages.PutMessage)
+	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 {
+		return false
+	}
+	w.enter()
+	w.current = p
+	if w.tail.append(p) != nil {
+		w.current = nil
+		w.leave()
+		return false
+	}
+	w.tail.publish()
+	if w.cfg.SyncFlush && p.WaitStored {
+		w.handOn(p)
+	} else {
+		p.FulfilInline()
+		w.cfg.Unwaited.Ring()
+	}
+	w.current = nil
+	w.follow()
+	w.leave()
+	return true
 }
 
 // warm touches what the next message will need, while this one is being copied: records that others have encoded come from
@@ -155,24 +179,6 @@ func (w *Actor) warm(next any) {
 			w.touched += p.Records[i]
 		}
 	}
-}
-
-// putInline is the shortest way of the most common case: one put, run on its caller's goroutine, that fits. It says
-// whether it was that.
-func (w *Actor) putInline(m any) bool {
-	p, ok := m.(*messages.PutMessage)
-	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 || w.tail.append(p) != nil {
-		return false
-	}
-	w.tail.publish()
-	if w.cfg.SyncFlush && p.WaitStored {
-		w.handOn(p)
-	} else {
-		p.FulfilInline()
-		w.cfg.Unwaited.Ring()
-	}
-	w.follow()
-	return true
 }
 
 // follow tells those who work behind the writer that the log has grown.
@@ -250,7 +256,7 @@ func (w *Actor) appendOne(p *messages.PutMessage) bool {
 }
 
 // settle publishes what was appended, answers it or hands it to the flusher, and wakes the followers.
-func (w *Actor) settle(inline bool) {
+func (w *Actor) settle() {
 	if len(w.done) == 0 {
 		return
 	}
@@ -260,12 +266,9 @@ func (w *Actor) settle(inline bool) {
 			continue // answered before a panic
 		}
 		w.done[i] = nil
-		switch {
-		case w.cfg.SyncFlush && p.WaitStored && p.Result.Bytes > 0:
+		if w.cfg.SyncFlush && p.WaitStored && p.Result.Bytes > 0 {
 			w.handOn(p)
-		case inline:
-			p.FulfilInline()
-		default:
+		} else {
 			p.Fulfil()
 		}
 	}
@@ -315,7 +318,7 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 	w.leave()
 	m := w.current
 	w.current = nil
-	w.settle(false)
+	w.settle()
 	if isFault(reason) {
 		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))
 		messages.Refuse(m, w.failed)

@@ -221,3 +221,8 @@ func guardedAppend(a *appender, p *messages.PutMessage) (err error) {
 	}()
 	return a.append(p)
 }
+
+func (w *wrapping) ReceiveSingle(m any) bool {
+	w.tail.wrap(2048)
+	return w.Actor.ReceiveSingle(m)
+}

@@ -44,7 +44,7 @@ func (w *Actor) unpark() {
 		}
 	}
 	w.current = nil
-	w.settle(false)
+	w.settle()
 	if len(w.parked) == 0 && w.parkTimer != nil {
 		w.parkTimer.Stop()
 		w.parkTimer = nil

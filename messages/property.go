@@ -36,6 +36,7 @@ const (
 	PropertyTraceOn              = "TRACE_ON"
 	PropertyMultiDispatch        = "INNER_MULTI_DISPATCH"
 	PropertyMultiQueueOffset     = "INNER_MULTI_QUEUE_OFFSET"
+	PropertyLost                 = "ACTORMQ_LOST" // marks a record that stands in the place of one that was lost
 	PropertyInstanceID           = "INSTANCE_ID"
 	PropertyCorrelationID        = "CORRELATION_ID"
 	PropertyReplyToClient        = "REPLY_TO_CLIENT"

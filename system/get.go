@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"sync"
 
@@ -128,7 +129,9 @@ func (g *get) look(u consumequeue.Unit) bool {
 	if g.full(u) {
 		return false
 	}
-	if g.m.Tags != nil && !g.m.Tags(u.TagsCode) {
+	// A number below the 32 bits of a hash is a place in a file beside the queue (spec/store.md §6.5), which is not read: what
+	// it stands for may match.
+	if g.m.Tags != nil && u.TagsCode >= math.MinInt32 && !g.m.Tags(u.TagsCode) {
 		return true
 	}
 	slice, err := g.store.log.Read(u.PhysicalOffset, int(u.Size))
@@ -136,7 +139,7 @@ func (g *get) look(u consumequeue.Unit) bool {
 		g.missing(u.PhysicalOffset)
 		return true
 	}
-	if !record.StandsAt(slice.Bytes, u.PhysicalOffset) {
+	if !record.StandsAt(slice.Bytes, u.PhysicalOffset) || record.IsLost(slice.Bytes) {
 		slice.Release() // a place whose message is lost: recovery has reported it
 		g.removed()
 		return true

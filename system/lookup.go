@@ -46,6 +46,8 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 			return fmt.Errorf("offset %d is the end of a segment: %w", off, ErrNoMessage)
 		case r.PhysicalOffset != off:
 			return fmt.Errorf("offset %d: the record says %d: %w", off, r.PhysicalOffset, ErrNoMessage)
+		case checkCRC && r.Lost():
+			return fmt.Errorf("offset %d: the message was lost to damage: %w", off, ErrNoMessage)
 		}
 		fn(&r)
 		return nil

@@ -25,10 +25,10 @@ func (s *Store) apply(p *Plan) error {
 // cutLog makes the log end at the plan's end: everything behind is copied aside, and then gone from the disk, the last
 // segment first. What is left is durable.
 func (s *Store) cutLog(p *Plan) error {
-	for _, h := range p.Holes {
-		s.tell(Event{What: FoundHole, From: int64(h.From), To: int64(h.To), Err: h.Err})
-	}
 	q := &quarantine{disk: s.Disk, dir: s.Params.QuarantineDir(), limit: s.Params.QuarantineBytes, now: s.now()}
+	if err := s.closeHoles(q, p); err != nil {
+		return err
+	}
 	cut := s.Log.CutTo(p.End, p.LastStoreMs)
 	for i := len(cut) - 1; i >= 0; i-- {
 		if err := s.removeSegment(q, cut[i], p.Remove[i]); err != nil {
@@ -86,13 +86,15 @@ func (s *Store) zeroTail(q *quarantine, p *Plan) error {
 }
 
 // keep copies what is about to be cut. That there is no room for the copy is reported and does not keep the store closed.
-func (s *Store) keep(q *quarantine, seg *segments.Segment, span Span) {
+func (s *Store) keep(q *quarantine, seg *segments.Segment, span Span) bool {
 	if span.Empty() {
-		return
+		return true
 	}
-	if err := q.keep(seg, span); err != nil {
+	err := q.keep(seg, span)
+	if err != nil {
 		s.tell(Event{What: NotKept, Path: seg.Path(), From: int64(span.From), To: int64(span.To), Err: err})
 	}
+	return err == nil
 }
 
 // syncLog makes the scanned part of the log durable: after a kill it may be in the page cache only, and who goes on from

@@ -335,6 +335,69 @@ func TestForgedRecordIsNotBelieved(t *testing.T) {
 	}
 }
 
+// TestHolesAreClosed: what is damaged inside the log is copied aside, and a record of the same size, topic and queue offset takes
+// its place, so that RocketMQ, which stops at the first damage, keeps what follows (spec/store.md §16, W3; §8.4).
+func TestHolesAreClosed(t *testing.T) {
+	for how, harm := range map[string][]byte{"header": zeroBytes(60), "body": nil} {
+		for _, queues := range []bool{true, false} {
+			disk, w := killed(t, 100)
+			lost := w.puts[51]
+			raw := readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:][:lost.to-lost.from]
+			if harm != nil {
+				patchLog(t, disk, lost.from, harm)
+				copy(raw, harm)
+			} else {
+				patchLog(t, disk, lost.from+88, []byte("X"))
+				raw[88] = 'X'
+			}
+			if !queues {
+				removeTree(t, disk, "s/consumequeue")
+			}
+			s := open(t, disk)
+			require.Contains(t, events(s.Report), store.ClosedHole, how)
+			kept := tree(t, disk, s.Report.Quarantine)
+			require.Equal(t, map[string]string{path.Join(s.Report.Quarantine, fmt.Sprintf("commitlog-%020d", lost.from)): string(raw)}, kept)
+			require.NoError(t, s.Close())
+			s = open(t, disk)
+			require.Empty(t, s.Report.Plan.Holes)
+			r, kind, err := record.Parse(readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
+			require.NoError(t, err)
+			require.Equal(t, record.KindMessage, kind)
+			require.True(t, r.Lost())
+			require.EqualValues(t, lost.to-lost.from, r.Size)
+			require.EqualValues(t, lost.from, r.PhysicalOffset)
+			require.Equal(t, testStartMs+50_000, r.StoreTimestampMs, "that of the record in front of it")
+			if queues || harm == nil {
+				require.Equal(t, lost.key, messages.QueueKey{Topic: string(r.Topic), QueueID: r.QueueID})
+				require.Equal(t, lost.at, r.QueueOffset)
+			} else {
+				require.Equal(t, record.LostTopic, string(r.Topic), "nothing tells whose it was")
+				require.False(t, messages.TakesQueueOffset(r.SysFlag))
+			}
+			c := contentOf(t, s)
+			c.requirePuts(t, without(w.puts, []int{51}))
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// TestAHoleStaysOpenWithoutACopy: nothing is written over what could not be copied.
+func TestAHoleStaysOpenWithoutACopy(t *testing.T) {
+	disk, w := killed(t, 100)
+	patchLog(t, disk, w.puts[51].from, zeroBytes(60))
+	p := testParams()
+	p.QuarantineBytes = 10
+	before := tree(t, disk, "s/commitlog")
+	s, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.Contains(t, events(s.Report), store.NotKept)
+	require.NotContains(t, events(s.Report), store.ClosedHole)
+	c := contentOf(t, s)
+	c.requirePuts(t, without(w.puts, []int{51}))
+	require.NoError(t, s.Close())
+	require.Equal(t, before, tree(t, disk, "s/commitlog"))
+}
+
 // TestDamageWithoutQueues: also when no queue names the records behind damage they are found, by the chain that they are
 // (spec/store.md §16, W3).
 func TestDamageWithoutQueues(t *testing.T) {

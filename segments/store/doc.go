@@ -10,6 +10,9 @@
 //   - Damage in the middle loses what is damaged, not what follows (§16, W3): the walk goes on at the next record that a
 //     consume queue names, or in front of it from where a chain of records runs to a known end (record.Resync), or at the
 //     start of a later segment. So nothing inside a body is taken for a record, also when the queues are gone.
+//   - Such a hole is copied to quarantine/ and then closed with records of the same size, topic and queue offset that stand for
+//     the lost ones (record.AppendLost), so that RocketMQ, which would stop there, keeps what follows. Readers are told that
+//     the message is gone.
 //   - What has to be cut off behind the end is copied to quarantine/ first, then zeroed and synced, so that it never comes
 //     back behind a later record.
 //   - Where dispatch starts: at the first record that a queue or the index does not have. Records of the scanned part are

@@ -15,9 +15,10 @@ const (
 	FoundForeign      Finding = "foreign file"      // a file that does not belong there; left alone
 	MendedSegment     Finding = "segment mended"    // an empty last file removed, or a short one extended
 	FoundHole         Finding = "damage in the log" // From..To is lost, what follows is kept
+	ClosedHole        Finding = "damage closed"     // From..To now holds records that stand for the lost ones; a copy is in Path
 	CutTail           Finding = "log cut"           // what was behind the end: From..To, copied to Path
 	RemovedSegment    Finding = "segment removed"   // a whole file behind the end
-	NotKept           Finding = "not kept"          // something was cut without a (full) copy: Err says why
+	NotKept           Finding = "not kept"          // something was cut without a (full) copy, or a hole stays for want of one: Err says why
 	CutQueue          Finding = "queue cut"         // from queue offset From on
 	DroppedQueue      Finding = "queue dropped"     // to be built again from the log
 	RestartedQueue    Finding = "queue restarted"   // its topic was deleted and made again, or its offsets jump: it now begins at queue offset From

@@ -244,7 +244,7 @@ func killed(t testing.TB, n int) (*memfs.Disk, *logWriter) {
 // content is what a store gives to its readers.
 type content struct {
 	Min, End messages.PhysicalOffset
-	Holes    []store.Span
+	Holes    []store.Span // holes, and records that stand for lost ones
 	Bodies   map[messages.PhysicalOffset]string
 	Queues   map[messages.QueueKey]queueContent
 	Next     map[messages.QueueKey]messages.QueueOffset
@@ -268,6 +268,10 @@ func contentOf(t testing.TB, s *store.Store) content {
 		case store.ItemHole:
 			c.Holes = append(c.Holes, store.Span{From: it.From, To: it.To})
 		case store.ItemRecord:
+			if it.Record.Lost() {
+				c.Holes = append(c.Holes, store.Span{From: it.From, To: it.To})
+				return nil
+			}
 			c.Bodies[it.From] = string(it.Record.Body)
 			c.addKeys(t, s, &it.Record)
 		}

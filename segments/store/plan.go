@@ -53,7 +53,12 @@ func (s Span) Empty() bool { return s.From >= s.To }
 // Hole is damage inside the log.
 type Hole struct {
 	Span
-	Err error
+	Err     error
+	Fill    []Filler // what it is closed with, in order; none: it stays
+	Unfit   error    // why it stays, if no record fits
+	StoreMs int64    // store timestamp of the record in front of it, 0 without one
+
+	own *Filler // the damaged record, as it describes itself
 }
 
 // Removal is a segment behind the end.
@@ -168,7 +173,7 @@ func (p *planner) trusted(ms int64) int {
 
 // scan reads the log from a place to its end.
 func (p *planner) scan(from messages.PhysicalOffset) error {
-	p.ScanFrom, p.Records, p.Holes, p.indexAhead = from, 0, nil, false
+	p.ScanFrom, p.Records, p.LastStoreMs, p.Holes, p.indexAhead = from, 0, 0, nil, false
 	p.judge = newJudge(p)
 	if err := p.judge.queuesAlone(); err != nil {
 		return err
@@ -196,7 +201,7 @@ func (p *planner) newer(stop error) error {
 func (p *planner) item(it *Item) error {
 	switch it.Kind {
 	case ItemHole:
-		p.Holes = append(p.Holes, Hole{Span: Span{From: it.From, To: it.To}, Err: it.Err})
+		p.Holes = append(p.Holes, Hole{Span: Span{From: it.From, To: it.To}, Err: it.Err, StoreMs: p.LastStoreMs, own: ownFiller(it)})
 	case ItemRecord:
 		p.Records++
 		p.LastStoreMs = it.Record.StoreTimestampMs
@@ -217,7 +222,7 @@ func (p *planner) finish() error {
 		return err
 	}
 	p.planIndex()
-	return nil
+	return p.planFillers()
 }
 
 // findTail finds what has to be cut off behind the end.

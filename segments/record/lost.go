@@ -1,0 +1,52 @@
+package record
+
+import (
+	"encoding/binary"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// A record that stands in the place of one that was lost has LostFlag as its FLAG and the property messages.PropertyLost; its
+// body is zeros. RocketMQ takes it for a message and so keeps what follows.
+const (
+	LostFlag       int32 = 0x4C4F5354 // "LOST"
+	lostProperties       = messages.Properties(messages.PropertyLost + "\x011")
+)
+
+// LostTopic is the topic of what stands in the place of records of which nothing is known. Its records have the type of a
+// rolled back transaction, so that they go to no queue and no index.
+const LostTopic = "rmq_sys_lost"
+
+// LostBytes is the least size of a record that stands in the place of a lost one of a topic.
+func LostBytes(topic string) int { return MinBytes + len(topic) + len(lostProperties) }
+
+// AppendLost appends a record of a given size, at least LostBytes, for a lost message of a queue.
+func AppendLost(dst []byte, key messages.QueueKey, size int, bornMs int64) ([]byte, error) {
+	m := messages.Message{
+		Topic: key.Topic, QueueID: key.QueueID, Flag: LostFlag, Properties: lostProperties, BornTimestampMs: bornMs,
+		Body: make([]byte, max(0, size-LostBytes(key.Topic))),
+	}
+	if key.Topic == LostTopic {
+		m.SysFlag = messages.SysFlagTransactionRollback
+	}
+	return Append(dst, &m)
+}
+
+// IsLost tells whether the whole record b stands in the place of a lost one. For any other record it looks at one field and
+// does not allocate.
+func IsLost(b []byte) bool {
+	if len(b) < MinBytes || int32(binary.BigEndian.Uint32(b[flagAt:])) != LostFlag {
+		return false
+	}
+	r, kind, err := Parse(b, false)
+	return err == nil && kind == KindMessage && r.Lost()
+}
+
+// Lost is IsLost of a parsed record.
+func (r *Record) Lost() bool {
+	if r.Flag != LostFlag {
+		return false
+	}
+	_, lost := messages.ViewProperties(r.Properties).Get(messages.PropertyLost)
+	return lost
+}

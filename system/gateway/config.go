@@ -40,10 +40,6 @@ type Config struct {
 	ClientExpiry   time.Duration // without a heartbeat; default 120 s
 
 	OrderMessages bool // the name server's orderMessageEnable
-
-	// Compile reads filter expressions of types other than TAG; nil: there are none. It is used with
-	// Broker.FilterByProperty.
-	Compile func(expressionType, expression string) (broker.PropertyFilter, error)
 }
 
 // ErrConfig: something required is missing; the message lists every problem.

@@ -15,7 +15,6 @@ import (
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
-	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // pulling is a pull with the subscription in the request; changes are name, value pairs.
@@ -106,24 +105,10 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// words matches messages by one property.
-type words string
-
-func (w words) Match(p messages.Properties) bool {
-	value, _ := p.Get("KEYS")
-	return value == string(w)
-}
-
 func TestPullChecks(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
 		c.NoAutoCreateGroup = true
 		c.Broker.FilterByProperty = true
-		c.Compile = func(_, expression string) (broker.PropertyFilter, error) {
-			if expression == "bad" {
-				return nil, messages.ErrSubscription
-			}
-			return words(expression), nil
-		}
 	})
 	b := w.node.Broker()
 	w.topic("T", 1)
@@ -138,8 +123,8 @@ func TestPullChecks(t *testing.T) {
 	c := w.dial("broker")
 	c.ask(beating("id", "g", "T", 7, func(d *remoting.ConsumerData) {
 		d.SubscriptionDataSet = append(d.SubscriptionDataSet,
-			remoting.SubscriptionData{ExpressionType: "SQL92", SubString: "bad", Topic: "NoRead"},
-			remoting.SubscriptionData{ExpressionType: "SQL92", SubString: "bad", Topic: "SELF_TEST_TOPIC"})
+			remoting.SubscriptionData{ExpressionType: "SQL92", SubString: "bad >", Topic: "NoRead"},
+			remoting.SubscriptionData{ExpressionType: "SQL92", SubString: "bad >", Topic: "SELF_TEST_TOPIC"})
 	}))
 	for name, x := range map[string]struct {
 		request *remoting.Command
@@ -152,7 +137,7 @@ func TestPullChecks(t *testing.T) {
 		"queue":                   {pulling("T", 0, "queueId", "1"), remoting.ResponseSystemError},
 		"negative queue":          {pulling("T", 0, "queueId", "-1"), remoting.ResponseSystemError},
 		"subscription":            {pulling("T", 0, "subscription", "||"), remoting.ResponseSubscriptionParseFailed},
-		"expression":              {pulling("T", 0, "subscription", "bad", "expressionType", "SQL92"), remoting.ResponseSubscriptionParseFailed},
+		"expression":              {pulling("T", 0, "subscription", "bad >", "expressionType", "SQL92"), remoting.ResponseSubscriptionParseFailed},
 		"offline group":           {pulling("T", 0, "sysFlag", "0", "consumerGroup", "TOOLS_CONSUMER"), remoting.ResponseSubscriptionNotExist},
 		"topic not subscribed":    {pulling("TBW102", 0, "sysFlag", "0"), remoting.ResponseSubscriptionNotExist},
 		"newer subscription":      {pulling("T", 0, "sysFlag", "0", "subVersion", "8"), remoting.ResponseSubscriptionNotLatest},
@@ -165,10 +150,10 @@ func TestPullChecks(t *testing.T) {
 			require.Equal(t, x.code, a.Code, a.Remark)
 		})
 	}
-	a := c.ask(pulling("T", 0, "subscription", "wanted", "expressionType", "SQL92"))
+	a := c.ask(pulling("T", 0, "subscription", "KEYS = 'wanted'", "expressionType", "SQL92"))
 	require.Equal(t, []string{"m0"}, bodies(t, a))
 	require.Equal(t, "3", ext(a, "nextBeginOffset"))
-	a = c.ask(pulling("T", 0, "subscription", "unwanted", "expressionType", "SQL92"))
+	a = c.ask(pulling("T", 0, "subscription", "KEYS = 'unwanted'", "expressionType", "SQL92"))
 	require.Equal(t, remoting.ResponsePullRetryImmediately, a.Code)
 	require.Equal(t, "3", ext(a, "nextBeginOffset"))
 	require.Empty(t, a.Body)

@@ -44,7 +44,6 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
-	n.broker.Compile = cfg.Compile
 	for _, step := range []func() error{
 		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames, n.listen,
 	} {
@@ -129,11 +128,12 @@ func (n *Node) startGroups() error {
 }
 
 func (n *Node) startClients() (err error) {
-	cfg := clients.Config{Expiry: n.cfg.ClientExpiry, Notifies: n.notifies, Logger: n.broker.Logger}
-	if n.cfg.Compile != nil && n.broker.FilterByProperty {
-		cfg.Compile = func(expressionType, expression string) (any, error) { return n.cfg.Compile(expressionType, expression) }
-	}
-	n.broker.Clients, err = clients.Start(n.root, string(clients.Role), cfg)
+	n.broker.Clients, err = clients.Start(n.root, string(clients.Role), clients.Config{
+		Expiry: n.cfg.ClientExpiry, Notifies: n.notifies, Logger: n.broker.Logger,
+		Compile: func(expressionType, expression string) (any, error) {
+			return broker.CompileFilter(expressionType, expression)
+		},
+	})
 	n.stopping(err, func() error { return n.broker.Clients.Close() })
 	return err
 }

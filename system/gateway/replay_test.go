@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,6 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
-	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/testkit/frames"
 )
 
@@ -103,22 +101,9 @@ func TestEveryRecordedExchangeIsAccountedFor(t *testing.T) {
 	}
 }
 
-type anyExpression struct{}
-
-func (anyExpression) Match(messages.Properties) bool { return true }
-
-// compileNone refuses the expression of check-client-config-bad.
-func compileNone(_, expression string) (broker.PropertyFilter, error) {
-	if strings.Contains(expression, "===") {
-		return nil, messages.ErrSubscription
-	}
-	return anyExpression{}, nil
-}
-
 func TestReplayOfRecordedExchanges(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
 		c.Broker.FilterByProperty = true
-		c.Compile = compileNone
 		c.Tools.DelayOffsets = func() map[int32]int64 { return map[int32]int64{2: 3, 3: 6} }
 		c.Tools.SetOptions = func(map[string]string) error { return nil }
 	})

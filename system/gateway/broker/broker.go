@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/offsets"
 	"github.com/actormq/actormq/actors/topics"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/sql92"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system/gateway/stats"
 )
@@ -60,6 +61,7 @@ type Config struct {
 	MaxHeldPulls     int           // held pulls a connection; default 16,384
 	NotifyOff        bool          // notifyConsumerIdsChangedEnable=false
 	FilterByProperty bool          // enablePropertyFilter: SQL92
+	FilterRetries    bool          // filterSupportRetry: retried messages are filtered as those of their first topic are
 	DefaultQueryMax  int           // defaultQueryMaxNum; default 32
 	// SearchBoundary is which message a search by time finds; the default is the first one not older than the time, and the
 	// queue's end when there is none, not RocketMQ's nearest.
@@ -102,11 +104,6 @@ func (c *Config) Readable() bool { return c.Perm&metadata.PermRead != 0 }
 // Writeable tells whether brokerPermission has the write bit.
 func (c *Config) Writeable() bool { return c.Perm&metadata.PermWrite != 0 }
 
-// PropertyFilter decides on a message's properties. It is safe for concurrent use.
-type PropertyFilter interface {
-	Match(messages.Properties) bool
-}
-
 // Broker is what the handlers work with. Safe for concurrent use.
 type Broker struct {
 	Config
@@ -119,10 +116,15 @@ type Broker struct {
 	Offsets *offsets.Keeper
 	Locks   *locks.Keeper
 	Stats   *stats.Set // nil: nothing is counted
+}
 
-	// Compile reads a filter expression of a type other than TAG; nil: there is none. The client keeper's compiled
-	// subscriptions are PropertyFilters too.
-	Compile func(expressionType, expression string) (PropertyFilter, error)
+// CompileFilter reads the expression of a subscription that is no list of tags. The client keeper's compiled subscriptions
+// come from here.
+func CompileFilter(expressionType, expression string) (*sql92.Filter, error) {
+	if expressionType != messages.ExpressionSQL92 {
+		return nil, fmt.Errorf("%w: its type is %.20q, known are TAG and SQL92", sql92.ErrExpression, expressionType)
+	}
+	return sql92.Compile(expression)
 }
 
 // New returns a broker without its keepers; whoever starts them fills them in.

@@ -119,10 +119,10 @@ func (c *Consumers) checkConfig(r *gateway.Request) {
 	switch {
 	case sub.ByTag():
 		r.OK(nil)
-	case !c.b.FilterByProperty || c.b.Compile == nil:
+	case !c.b.FilterByProperty:
 		r.Fail(remoting.ResponseSystemError, remarkNoSQL)
 	default:
-		if _, err := c.b.Compile(sub.ExpressionType, sub.SubString); err != nil {
+		if _, err := broker.CompileFilter(sub.ExpressionType, sub.SubString); err != nil {
 			r.Fail(remoting.ResponseSubscriptionParseFailed, err.Error())
 			return
 		}

@@ -2,7 +2,9 @@ package consume
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/actormq/actormq/actors/clients"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
@@ -19,8 +21,13 @@ const (
 
 // filter decides which messages a pull wants.
 type filter struct {
-	tags       messages.TagFilter    // nil: all
-	properties broker.PropertyFilter // nil: all
+	tags       messages.TagFilter // nil: all
+	properties propertyFilter     // nil: all
+}
+
+// propertyFilter decides on a message's properties. It is safe for concurrent use.
+type propertyFilter interface {
+	Match(messages.Properties) bool
 }
 
 // filterOf is the pull's own filter, or that of its group's subscription: the last step of spec/remoting.md §9.2.
@@ -33,8 +40,12 @@ func (p *pulling) filterOf() (filter, error) {
 	} else {
 		sub, err = p.groupFilter(&f)
 	}
-	if err == nil && !sub.ByTag() && !p.c.b.FilterByProperty {
+	switch b := p.c.b; {
+	case err != nil:
+	case !sub.ByTag() && !b.FilterByProperty:
 		err = refuse(remoting.ResponseSystemError, remarkNoSQL)
+	case b.FilterRetries && strings.HasPrefix(p.h.Topic, messages.RetryTopicPrefix):
+		f.properties = retryFilter{clients: b.Clients, group: strings.TrimPrefix(p.h.Topic, messages.RetryTopicPrefix)}
 	}
 	return f, err
 }
@@ -43,13 +54,11 @@ func (p *pulling) filterOf() (filter, error) {
 func (p *pulling) ownFilter(f *filter) (*messages.Subscription, error) {
 	own := messages.Subscription{ExpressionType: p.h.ExpressionType, SubString: p.h.Subscription, Topic: p.h.Topic}
 	if !own.ByTag() {
-		if compile := p.c.b.Compile; compile != nil {
-			compiled, err := compile(own.ExpressionType, own.SubString)
-			if err != nil {
-				return nil, refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed: %v", err)
-			}
-			f.properties = compiled
+		compiled, err := broker.CompileFilter(own.ExpressionType, own.SubString)
+		if err != nil {
+			return nil, refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed: %v", err)
 		}
+		f.properties = compiled
 		return &own, nil
 	}
 	own, err := messages.TagSubscription(p.h.Topic, p.h.Subscription)
@@ -80,13 +89,30 @@ func (p *pulling) groupFilter(f *filter) (*messages.Subscription, error) {
 	if sub.ByTag() {
 		return &sub.Subscription, nil
 	}
-	compiled, ok := sub.Compiled.(broker.PropertyFilter)
-	if !ok && p.c.b.FilterByProperty {
+	compiled, ok := sub.Compiled.(propertyFilter)
+	if !ok || sub.CompileErr != nil {
 		return nil, refuse(remoting.ResponseFilterDataNotExist,
 			"The broker's consumer filter data is not exist!Your expression may be wrong!")
 	}
 	f.properties = compiled
 	return &sub.Subscription, nil
+}
+
+// retryFilter looks at a retried message as at those of the topic that it was consumed from first.
+type retryFilter struct {
+	clients *clients.Keeper
+	group   string
+}
+
+// Match implements propertyFilter. A message whose first topic has no expression is wanted.
+func (f retryFilter) Match(p messages.Properties) bool {
+	group := f.clients.Consumers(f.group)
+	topic, retried := p.Get(messages.PropertyRetryTopic)
+	if group == nil || !retried || group.Subscriptions[topic] == nil {
+		return true
+	}
+	compiled, ok := group.Subscriptions[topic].Compiled.(propertyFilter)
+	return !ok || compiled.Match(p)
 }
 
 // sift takes the records out of a result that the property filter does not want. It touches the records, so a failing disk

@@ -34,7 +34,10 @@ func (p *pulling) hold() {
 		Queue: p.queue(), Offset: messages.QueueOffset(p.h.QueueOffset), Tags: p.filter.tags, Deadline: p.r.At.Add(wait),
 		Wake: h.wake,
 	}
-	p.r.Park()
+	if !p.held {
+		p.held = true
+		p.r.Park()
+	}
 	if !conn.MoveIn(h) {
 		p.answerEmpty()
 		return
@@ -51,7 +54,8 @@ func (h *held) wake(why messages.WakeReason) {
 	go h.p.again(why)
 }
 
-// again repeats a pull that was held, checks included; it waits no more.
+// again repeats a pull that was held, checks included. It waits no more, unless its time is not over and the filter on
+// properties, which the pull hold does not know, wants nothing of what has come.
 func (p *pulling) again(why messages.WakeReason) {
 	select {
 	case <-p.r.Conn.Closed():
@@ -67,7 +71,7 @@ func (p *pulling) again(why messages.WakeReason) {
 		p.fail(err)
 		return
 	}
-	p.read(false)
+	p.read(why == messages.WakeArrived && p.filter.properties != nil)
 }
 
 // answerEmpty answers that there is no message, without looking.

@@ -18,6 +18,7 @@ type pulling struct {
 	h      remoting.PullMessageHeader
 	group  metadata.SubscriptionGroupConfig
 	filter filter
+	held   bool // it is, or has been, held back
 }
 
 // pull answers 11.
@@ -79,7 +80,9 @@ func (p *pulling) check() error {
 func (p *pulling) checkGroup() error {
 	config, ok := p.c.b.Groups.Lookup(p.h.ConsumerGroup)
 	if !ok {
-		p.r.Pause()
+		if !p.held {
+			p.r.Pause()
+		}
 		ctx, cancel := p.c.b.Context()
 		defer cancel()
 		var err error
@@ -97,17 +100,16 @@ func (p *pulling) checkGroup() error {
 
 // read looks for messages and answers, or holds the pull back when there is none and it may wait.
 func (p *pulling) read(mayWait bool) {
-	found, err := p.c.b.Store.Get(context.Background(), messages.GetMessage{
-		Queue: p.queue(), Offset: messages.QueueOffset(p.h.QueueOffset), MaxMessages: int(p.h.MaxMsgNums), Tags: p.filter.tags,
-	})
-	if err == nil && found.Status == messages.Found {
-		err = p.filter.sift(found)
-	}
+	found, err := p.get()
 	if err != nil {
 		p.fail(err)
 		return
 	}
 	code := codeOfGet(found.Status, p.h.QueueOffset)
+	if p.held && mayWait && code == remoting.ResponsePullRetryImmediately {
+		// What has come is not wanted: the pull goes on waiting, behind it.
+		p.h.QueueOffset, code = int64(found.NextOffset), remoting.ResponsePullNotFound
+	}
 	if code == remoting.ResponsePullNotFound && mayWait {
 		found.Release()
 		p.hold()
@@ -117,6 +119,34 @@ func (p *pulling) read(mayWait bool) {
 		p.c.offsetMoved(p, found.NextOffset)
 	}
 	p.answer(code, found)
+}
+
+// mostFiltered bounds the messages of one pull that a property filter looks at without taking any.
+const mostFiltered = 800
+
+// get reads messages that the filter wants.
+func (p *pulling) get() (*messages.GetResult, error) {
+	first := messages.QueueOffset(p.h.QueueOffset)
+	for at := first; ; {
+		found, err := p.c.b.Store.Get(context.Background(), messages.GetMessage{
+			Queue: p.queue(), Offset: at, MaxMessages: int(p.h.MaxMsgNums), Tags: p.filter.tags,
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case found.Status == messages.Found:
+			if err := p.filter.sift(found); err != nil {
+				return nil, err
+			}
+		case at > first: // cleaned meanwhile
+			found.Status = messages.NoMatchedMessage
+		}
+		at = found.NextOffset
+		if found.Status != messages.NoMatchedMessage || p.filter.properties == nil || at >= found.MaxOffset || at-first >= mostFiltered {
+			return found, nil
+		}
+		found.Release()
+	}
 }
 
 // codeOfGet says a get's status in the protocol's codes (spec/remoting.md §9.3).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/actormq/actormq/messages"
@@ -38,7 +39,7 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 	return vfs.Guard("read the commit log", func() error {
 		r, kind, err := record.Parse(slice.Bytes, checkCRC)
 		switch {
-		case err != nil && errors.Is(err, record.ErrBadCRC):
+		case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
 			return &segments.CorruptionError{File: slice.Path(), Offset: slice.Offset(), Err: err}
 		case err != nil:
 			return fmt.Errorf("offset %d: %w: %w", off, ErrNoMessage, err)
@@ -158,7 +159,7 @@ func (s *Store) OffsetByTime(
 }
 
 // lowerBound is the first offset of the range whose message is not older than the time. Messages whose segment has been
-// deleted count as older.
+// deleted count as older; a place whose message is lost counts as the next one that is there.
 func (s *Store) lowerBound(
 	ctx context.Context, q *consumequeue.Queue, within [2]messages.QueueOffset, timestampMs int64,
 ) (messages.QueueOffset, error) {
@@ -168,17 +169,34 @@ func (s *Store) lowerBound(
 			return 0, context.Cause(ctx)
 		}
 		mid := lo + (hi-lo)/2
-		ms, err := s.storeTime(q, mid)
-		if err != nil && !errors.Is(err, commitlog.ErrNotInLog) {
+		at, ms, err := s.timeFrom(q, mid, hi)
+		if err != nil {
 			return 0, fmt.Errorf("search by time: %w", err)
 		}
-		if err != nil || ms < timestampMs {
-			lo = mid + 1
+		if ms < timestampMs {
+			lo = at + 1
 		} else {
 			hi = mid
 		}
 	}
 	return lo, nil
+}
+
+// timeFrom is the store time of the first message that is there, at or behind an offset and in front of end; without one,
+// the end of time. One that has been deleted is as old as can be.
+func (s *Store) timeFrom(q *consumequeue.Queue, at, end messages.QueueOffset) (messages.QueueOffset, int64, error) {
+	for ; at < end; at++ {
+		ms, err := s.storeTime(q, at)
+		switch {
+		case err == nil:
+			return at, ms, nil
+		case errors.Is(err, commitlog.ErrNotInLog):
+			return at, math.MinInt64, nil
+		case !errors.Is(err, ErrNoMessage):
+			return at, 0, err
+		}
+	}
+	return at, math.MaxInt64, nil
 }
 
 // nearest picks between a lower bound and the message before it: the nearer one, the earlier of two equally near.

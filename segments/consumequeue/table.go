@@ -1,6 +1,7 @@
 package consumequeue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -303,6 +304,10 @@ func (t *Table) Sync() error {
 		if q.Pending() > 0 || q.unsynced.Load() {
 			queues = append(queues, q)
 		}
+	})
+	// In order: a run on the simulated disk can be repeated, and neighbours are neighbours on a real one.
+	slices.SortFunc(queues, func(a, b *Queue) int {
+		return cmp.Or(cmp.Compare(a.key.Topic, b.key.Topic), cmp.Compare(a.key.QueueID, b.key.QueueID))
 	})
 	return inParallel(len(queues), func(i int) error { return queues[i].Sync() })
 }

@@ -65,7 +65,20 @@ func (d *draft) propertiesBytes() int {
 	if d.needsSeparator() {
 		n++
 	}
+	if d.endsInZero() && n < messages.MaxPropertiesBytes {
+		n++
+	}
 	return n
+}
+
+// endsInZero tells whether the properties end in a zero byte. A separator is put behind it, which readers skip, so that
+// zeros at the end of a record say that its last sectors never reached the disk (Record.torn).
+func (d *draft) endsInZero() bool {
+	if n := len(d.outer); n > 0 {
+		return d.outer[n-1] == 0
+	}
+	n := len(d.inner)
+	return n > 0 && d.inner[n-1] == 0
 }
 
 func (d *draft) needsSeparator() bool {
@@ -103,7 +116,9 @@ func (d *draft) write(rec []byte) {
 		rest[0] = separator
 		rest = rest[1:]
 	}
-	copy(rest, d.outer)
+	if rest = rest[copy(rest, d.outer):]; len(rest) > 0 {
+		rest[0] = separator
+	}
 }
 
 // putHost writes address and port and returns what follows them.

@@ -21,6 +21,8 @@ var (
 	ErrBadLengths = errors.New("bad lengths in the record")
 	// ErrBadCRC: the body does not match its checksum.
 	ErrBadCRC = errors.New("bad body CRC")
+	// ErrTorn: a part of the record never reached the disk.
+	ErrTorn = errors.New("record is torn")
 )
 
 // ErrorKind names what [Parse] found; see the sentinel of the same name.
@@ -35,6 +37,7 @@ const (
 	Truncated
 	BadLengths
 	BadCRC
+	Torn
 )
 
 var sentinels = [...]error{
@@ -45,6 +48,7 @@ var sentinels = [...]error{
 	Truncated:    ErrTruncated,
 	BadLengths:   ErrBadLengths,
 	BadCRC:       ErrBadCRC,
+	Torn:         ErrTorn,
 }
 
 // Error says why bytes are not a record. It wraps the sentinel of its kind. The caller adds file and offset.
@@ -64,7 +68,7 @@ func (e *Error) Error() string {
 
 // Unwrap returns the sentinel of the kind.
 func (e *Error) Unwrap() error {
-	if e.Kind < Unallocated || e.Kind > BadCRC {
+	if e.Kind < Unallocated || e.Kind > Torn {
 		return nil
 	}
 	return sentinels[e.Kind]

@@ -60,7 +60,8 @@ func Size(m *messages.Message) (int, error) {
 	if err := checkTopic(m.Topic); err != nil {
 		return 0, err
 	}
-	return sizeOf(fixedBytes(m), len(m.Body), len(m.Properties))
+	d := draft{outer: m.Properties}
+	return sizeOf(fixedBytes(m), len(m.Body), d.propertiesBytes())
 }
 
 // StoreTimestampOffset returns where in a record with this SYSFLAG the store timestamp lies: 56, or 68 behind an IPv6

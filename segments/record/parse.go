@@ -19,11 +19,11 @@ const (
 )
 
 // Parse takes the record at the start of b apart; b reaches to the end of what is readable, and more than the record is
-// welcome. The body's checksum is compared on request; that of an empty body never is (spec/store.md §2.3). On success
-// nothing is allocated.
+// welcome. On request the body's checksum is compared, not that of an empty body (spec/store.md §2.3), and topic and
+// properties, which have none, must not have a sector of zeros. On success nothing is allocated.
 //
-// The error is an [*Error]: ErrUnallocated, ErrBadMagic, ErrNewerVersion, ErrBadSize, ErrTruncated, ErrBadLengths or
-// ErrBadCRC. With ErrBadLengths the record's Size is set and lies inside b; with ErrBadCRC the record is complete.
+// The error is an [*Error]: ErrUnallocated, ErrBadMagic, ErrNewerVersion, ErrBadSize, ErrTruncated, ErrBadLengths, ErrBadCRC
+// or ErrTorn. With ErrBadLengths the record's Size is set and lies inside b; with the last two the record is complete.
 func Parse(b []byte, checkCRC bool) (Record, Kind, error) {
 	version, err := versionOf(b)
 	if err != nil {
@@ -49,7 +49,39 @@ func Parse(b []byte, checkCRC bool) (Record, Kind, error) {
 			return r, 0, newError(BadCRC, bodyCRCAt, "stored %08x, %d bytes of body have %08x", r.BodyCRC, len(r.Body), crc)
 		}
 	}
+	if checkCRC {
+		if at, torn := r.torn(rec); torn {
+			return r, 0, newError(Torn, at, "a sector of zeros")
+		}
+	}
 	return r, KindMessage, nil
+}
+
+// sectorBytes is what a disk writes as a whole; segments begin at multiples of it.
+const sectorBytes = 512
+
+// torn tells whether what lies of topic or properties in one sector is zero, and where: a power cut has kept the
+// sectors before it and not this one. A put never ends properties in a zero, see draft.endsInZero.
+func (r *Record) torn(rec []byte) (at int, torn bool) {
+	end := len(rec) - len(r.Properties) - 2
+	for _, part := range [2][2]int{{end - len(r.Topic), end}, {len(rec) - len(r.Properties), len(rec)}} {
+		first := part[0] + int(-(int64(r.PhysicalOffset)+int64(part[0]))&(sectorBytes-1))
+		for at := first; at < part[1]; at += sectorBytes {
+			if isZero(rec[at:min(at+sectorBytes, part[1])]) {
+				return at, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // DecodeAll returns copies of the records that stand one behind the other in b, as in the answer to a pull; bodies are

@@ -46,7 +46,7 @@ func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset,
 func overBody(it *Item, seg *segments.Segment) (to messages.PhysicalOffset, ok bool) {
 	data := seg.Data()[:seg.Wrote()]
 	err, r := it.Err, it.Record
-	for at := it.From; errors.Is(err, record.ErrBadCRC) && r.PhysicalOffset == at; {
+	for at := it.From; isPartly(err) && r.PhysicalOffset == at; {
 		at += messages.PhysicalOffset(r.Size)
 		var kind record.Kind
 		r, kind, err = record.Parse(data[int64(at)-seg.Start():], true)
@@ -55,6 +55,11 @@ func overBody(it *Item, seg *segments.Segment) (to messages.PhysicalOffset, ok b
 		}
 	}
 	return 0, false
+}
+
+// isPartly tells whether an error leaves the record's lengths in order.
+func isPartly(err error) bool {
+	return errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn)
 }
 
 // soundAt tells whether a segment begins with a record that names its place, or with a blank.

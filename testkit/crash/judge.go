@@ -1,0 +1,239 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/store"
+)
+
+// judge opens what a crash has left, twice, compares it with the model and with itself, and leaves it recovered.
+func (r *run) judge() error {
+	first, list, err := r.recovered()
+	if err != nil {
+		return err
+	}
+	again, _, err := r.recovered()
+	if err != nil {
+		return fmt.Errorf("a second time: %w", err)
+	}
+	if err := first.same(again); err != nil {
+		return fmt.Errorf("recovering twice: %w", err)
+	}
+	lost, err := r.model.after(list)
+	r.Lost += lost
+	r.Trace.add("recovered: %d records, %d lost", len(list), lost)
+	if err != nil {
+		return err
+	}
+	return r.throughTheStore()
+}
+
+// content is what a directory holds after recovery.
+type content struct {
+	min, end messages.PhysicalOffset
+	log      uint32 // checksum of the log
+	queues   map[messages.QueueKey]queueContent
+	keys     map[string][]messages.PhysicalOffset
+}
+
+type queueContent struct {
+	min, max messages.QueueOffset
+	units    []consumequeue.Unit
+}
+
+func (c *content) same(d *content) error {
+	switch {
+	case c.min != d.min || c.end != d.end || c.log != d.log:
+		return fmt.Errorf("the log was %d..%d (%x) and is %d..%d (%x)", c.min, c.end, c.log, d.min, d.end, d.log)
+	case !maps.EqualFunc(c.queues, d.queues, func(a, b queueContent) bool {
+		return a.min == b.min && a.max == b.max && slices.Equal(a.units, b.units)
+	}):
+		return fmt.Errorf("the queues were %v and are %v", c.queues, d.queues)
+	case !maps.EqualFunc(c.keys, d.keys, slices.Equal[[]messages.PhysicalOffset]):
+		return errors.New("the index has changed")
+	}
+	return nil
+}
+
+// recovered opens the files without actors, as after a crash, and reads everything.
+func (r *run) recovered() (*content, []found, error) {
+	s, err := store.Open(r.disk, r.params(), store.Options{Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }})
+	if err != nil {
+		return nil, nil, fmt.Errorf("recovery: %w", err)
+	}
+	c := &content{min: s.Log.Min(), end: s.Log.End(), queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{}}
+	list, err := c.readLog(s)
+	if err == nil {
+		err = c.readQueues(s)
+	}
+	if err == nil {
+		err = c.agree(s, list)
+	}
+	return c, list, errors.Join(err, s.Close())
+}
+
+func (r *run) params() store.Params {
+	return store.Params{
+		Dir: r.opt.Dir, SegmentBytes: r.opt.SegmentBytes, ConsumeQueueFileBytes: r.opt.ConsumeQueueFileBytes,
+		IndexSlots: r.opt.IndexSlots, IndexEntries: r.opt.IndexEntries, CheckCRC: true, MessageIndex: true,
+	}
+}
+
+func (c *content) readLog(s *store.Store) ([]found, error) {
+	var list []found
+	w := store.Walk{Log: s.Log, Queues: s.Queues, CheckCRC: true}
+	end, stop, err := w.Run(max(c.min, 0), func(it *store.Item) error {
+		if it.Kind != store.ItemRecord {
+			return nil
+		}
+		rec := &it.Record
+		p := messages.ViewProperties(rec.Properties)
+		keys, _ := p.Get(messages.PropertyKeys)
+		unique, _ := p.Get(messages.PropertyUniqKey)
+		list = append(list, found{
+			queue: messages.QueueKey{Topic: string(rec.Topic), QueueID: rec.QueueID}, at: rec.QueueOffset, from: it.From, to: it.To,
+			storeMs: rec.StoreTimestampMs, body: slices.Clone(rec.Body), keys: string([]byte(keys)), unique: string([]byte(unique)),
+		})
+		return nil
+	})
+	if err == nil && (stop != nil || end != c.end) {
+		err = fmt.Errorf("the log ends at %d, and not at %d: %w", end, c.end, stop)
+	}
+	for i := range s.Log.View().Len() {
+		seg := s.Log.View().At(i)
+		c.log = crc32.Update(c.log, crc32.IEEETable, seg.Data()[:seg.Wrote()])
+	}
+	return list, err
+}
+
+func (c *content) readQueues(s *store.Store) error {
+	var err error
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		lo, hi := q.Range()
+		units := make([]consumequeue.Unit, hi-lo)
+		for n := 0; n < len(units); {
+			k, e := q.Read(lo+messages.QueueOffset(n), units[n:])
+			if e != nil || k == 0 {
+				err = errors.Join(err, fmt.Errorf("read %v from %d: %d units: %w", key, lo+messages.QueueOffset(n), k, e))
+				return
+			}
+			n += k
+		}
+		c.queues[key] = queueContent{min: lo, max: hi, units: units}
+	})
+	return err
+}
+
+// agree checks log, queues and index against each other.
+func (c *content) agree(s *store.Store, list []found) error {
+	var errs []error
+	named := map[messages.PhysicalOffset]bool{}
+	for i := range list {
+		f := &list[i]
+		named[f.from] = true
+		q := c.queues[f.queue]
+		switch {
+		case f.at < q.min || f.at >= q.max:
+			errs = append(errs, fmt.Errorf("record at %d, %v %d, is not in its queue %d..%d", f.from, f.queue, f.at, q.min, q.max))
+		case q.units[f.at-q.min].PhysicalOffset != f.from || q.units[f.at-q.min].End() != f.to:
+			errs = append(errs, fmt.Errorf("record at %d, %v %d: its unit names %d", f.from, f.queue, f.at, q.units[f.at-q.min].PhysicalOffset))
+		}
+		for _, key := range []string{f.unique, f.keys[:max(0, len(f.keys)-3)]} {
+			at, err := s.Index.Query(f.queue.Topic, key, 64, 0, 1<<61)
+			c.keys[key] = at
+			if n := len(slices.DeleteFunc(slices.Clone(at), func(o messages.PhysicalOffset) bool { return o != f.from })); err != nil || n != 1 {
+				errs = append(errs, fmt.Errorf("record at %d: the index has %d entries of %q for it: %w", f.from, n, key, err))
+			}
+		}
+	}
+	for key, q := range c.queues {
+		for i, u := range q.units {
+			at := q.min + messages.QueueOffset(i)
+			// A unit may name damage, a short one nothing at all: its message is lost. It must not name another message.
+			if !named[u.PhysicalOffset] && u.Size >= record.MinBytes && errors.Is(store.Names(s.Log, u, key, at), store.ErrOtherRecord) {
+				errs = append(errs, fmt.Errorf("%v %d names %d, where another record is", key, at, u.PhysicalOffset))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// throughTheStore looks at everything through the store's own methods.
+func (r *run) throughTheStore() error {
+	r.setTrip(1 << 60)
+	if err := r.open(); err != nil {
+		return err
+	}
+	defer r.shut()
+	byQueue := map[messages.QueueKey][]*message{}
+	for _, n := range r.model.all {
+		if n.state != durable {
+			continue
+		}
+		byQueue[n.queue] = append(byQueue[n.queue], n)
+		if err := r.findKeys(n); err != nil {
+			return err
+		}
+		if m, err := r.store.MessageAt(n.from); err != nil || string(m.Body) != string(n.body) {
+			return fmt.Errorf("message %d at %d: %w", n.id, n.from, err)
+		}
+	}
+	for key := range byQueue {
+		if err := r.readAll(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll reads a queue from its beginning and compares.
+func (r *run) readAll(key messages.QueueKey) error {
+	want := r.model.queue(key)
+	at, end := r.store.MinOffset(key), r.store.MaxOffset(key)
+	for at < end {
+		result, err := r.store.Get(context.Background(), messages.GetMessage{Queue: key, Offset: at, MaxMessages: 32})
+		if err != nil {
+			return err
+		}
+		for _, raw := range result.Records {
+			rec, ok := r.sound(raw)
+			if !ok {
+				continue
+			}
+			if len(want) == 0 || rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
+				result.Release()
+				return fmt.Errorf("get %v from %d: queue offset %d is not what was put", key, at, rec.QueueOffset)
+			}
+			want = want[1:]
+		}
+		next := result.NextOffset
+		result.Release()
+		if next <= at {
+			return fmt.Errorf("get %v from %d goes on at %d", key, at, next)
+		}
+		at = next
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("get %v up to %d: message %d at %d was not there", key, end, want[0].id, want[0].at)
+	}
+	return nil
+}
+
+// sound parses what a get has returned; false for what stands in the place of a lost message.
+func (r *run) sound(raw []byte) (record.Record, bool) {
+	rec, _, err := record.Parse(raw, true)
+	if err != nil {
+		r.Torn++
+		return rec, false
+	}
+	return rec, true
+}

@@ -1,0 +1,216 @@
+package crash
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// state is how far a message has come.
+type state int
+
+const (
+	sent    state = iota // no answer yet, or none that promises anything
+	acked                // PUT_OK
+	durable              // a recovery or a clean stop has found it
+	gone                 // a recovery has not found it, and was allowed not to
+)
+
+// message is one message of the model.
+type message struct {
+	id    int
+	queue messages.QueueKey
+	body  []byte
+	keys  []string // the first is UNIQ_KEY
+	state state
+	must  bool // must survive the crash that has just happened
+
+	at       messages.QueueOffset // as acknowledged, or as found
+	from, to messages.PhysicalOffset
+	storeMs  int64
+	ackedAt  time.Time
+	sync     bool // acknowledged in SYNC_FLUSH mode
+}
+
+// Model is what a store has to answer for. Safe for concurrent use.
+type Model struct {
+	mu   sync.Mutex
+	all  []*message // by id
+	acks int        // answers so far
+}
+
+// add makes the next message.
+func (m *Model) add(queue messages.QueueKey, size int, shared string) *message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := len(m.all)
+	n := &message{id: id, queue: queue, body: body(id, size), keys: []string{fmt.Sprint("u", id), fmt.Sprint("k", id), shared}}
+	m.all = append(m.all, n)
+	return n
+}
+
+// body is the content of a message: its number, and bytes that depend on it.
+func body(id, size int) []byte {
+	b := fmt.Appendf(nil, "%08d", id)
+	for i := range size {
+		b = append(b, byte('a'+(id*7+i/3)%26))
+	}
+	return b
+}
+
+// idOf is the number in a body.
+func idOf(b []byte) (id int, err error) {
+	if len(b) < 8 {
+		return 0, fmt.Errorf("a body of %d bytes, none was put", len(b))
+	}
+	_, err = fmt.Sscanf(string(b[:8]), "%08d", &id)
+	return id, err
+}
+
+// acknowledge notes PUT_OK for messages that were put together.
+func (m *Model) acknowledge(list []*message, r messages.PutResult, durableMode bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.acks++
+	for i, n := range list {
+		n.state, n.ackedAt, n.sync = acked, time.Now(), durableMode
+		n.at, n.storeMs = r.QueueOffset+messages.QueueOffset(i), r.StoreTimestampMs
+		if len(list) == 1 {
+			n.from, n.to = r.PhysicalOffset, r.End()
+		} else { // a batch has one answer: at least the whole of it must be durable
+			n.from, n.to = -1, r.End()
+		}
+	}
+}
+
+// settled makes everything acknowledged durable: after a stop without an error.
+func (m *Model) settled() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.all {
+		if n.state == acked {
+			n.state = durable
+		}
+	}
+}
+
+// window says how much an asynchronous flush may lose.
+type window struct {
+	flushed messages.PhysicalOffset
+	late    time.Duration // what was acknowledged longer ago must be flushed
+}
+
+var errLate = errors.New("acknowledged long ago and still not flushed")
+
+// before decides what must survive a crash that happens now.
+func (m *Model) before(kill bool, w window) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for _, n := range m.all {
+		switch n.state {
+		case durable:
+			n.must = true
+		case acked:
+			n.must = kill || n.sync || n.to <= w.flushed
+			if age := time.Since(n.ackedAt); !n.must && age > w.late {
+				errs = append(errs, fmt.Errorf("message %d, %v ago, ends at %d, flushed to %d: %w", n.id, age, n.to, w.flushed, errLate))
+			}
+		default:
+			n.must = false
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// found is a record that a recovery has kept.
+type found struct {
+	queue    messages.QueueKey
+	at       messages.QueueOffset
+	from, to messages.PhysicalOffset
+	storeMs  int64
+	body     []byte
+	keys     string
+	unique   string
+}
+
+// after judges what a recovery has found, and takes it as the truth from now on. It returns how many were lost, all of them
+// rightly.
+func (m *Model) after(list []found) (lost int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	seen := map[int]bool{}
+	for i := range list {
+		if err := m.accept(&list[i], seen); err != nil {
+			errs = append(errs, fmt.Errorf("record at %d, %v %d: %w", list[i].from, list[i].queue, list[i].at, err))
+		}
+	}
+	for _, n := range m.all {
+		if n.state == gone || seen[n.id] {
+			continue
+		}
+		if n.must {
+			errs = append(errs, fmt.Errorf("LOST: message %d of %v, queue offset %d, log %d..%d (sync %v)", n.id, n.queue, n.at, n.from, n.to, n.sync))
+		}
+		if n.state != sent {
+			lost++
+		}
+		n.state = gone
+	}
+	return lost, errors.Join(errs...)
+}
+
+func (m *Model) accept(f *found, seen map[int]bool) error {
+	id, err := idOf(f.body)
+	if err != nil || id < 0 || id >= len(m.all) {
+		return fmt.Errorf("message %d was never put: %w", id, err)
+	}
+	n := m.all[id]
+	switch {
+	case !bytes.Equal(n.body, f.body), n.keys[0] != f.unique, n.keys[1]+" "+n.keys[2] != f.keys:
+		return fmt.Errorf("message %d has changed", id)
+	case seen[id]:
+		return fmt.Errorf("message %d is there twice", id)
+	case n.state == gone:
+		return fmt.Errorf("message %d was gone and is back", id)
+	case n.queue != f.queue:
+		return fmt.Errorf("message %d was put into %v", id, n.queue)
+	case n.state != sent && (n.at != f.at || n.from >= 0 && n.from != f.from):
+		return fmt.Errorf("message %d was acknowledged as queue offset %d at %d", id, n.at, n.from)
+	}
+	seen[id] = true
+	n.state, n.at, n.from, n.to, n.storeMs = durable, f.at, f.from, f.to, f.storeMs
+	return nil
+}
+
+// queue returns the messages that are in a queue, by queue offset; those without an answer are left out.
+func (m *Model) queue(key messages.QueueKey) []*message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []*message
+	for _, n := range m.all {
+		if n.queue == key && (n.state == acked || n.state == durable) {
+			list = append(list, n)
+		}
+	}
+	slices.SortFunc(list, func(a, b *message) int { return int(a.at - b.at) })
+	return list
+}
+
+// alive returns a message that has an answer and is there, nil when there is none; pick chooses.
+func (m *Model) alive(pick int) *message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.all {
+		if n := m.all[(pick+i)%len(m.all)]; n.state == acked || n.state == durable {
+			return n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// Config says what to run.
+type Config struct {
+	Seed        uint64
+	Generations int // crashes
+	Steps       int // of the workload in a generation at most; 0: 120
+
+	// Settle returns when every actor has come to rest: synctest.Wait.
+	Settle func()
+	// Pause lets time pass.
+	Pause func(time.Duration)
+
+	// Wrap, when set, stands between the store and the disk: a disk with faults of its own.
+	Wrap   func(vfs.Disk) vfs.Disk
+	Logger zerolog.Logger
+}
+
+// Result tells what a run has seen.
+type Result struct {
+	Crashes  int
+	Kills    int            // of the crashes
+	Recovery int            // of the crashes: while an earlier one was being recovered
+	Put      int            // messages
+	Lost     int            // of them, rightly
+	Torn     int            // of those: reads that showed what is left of one
+	At       map[string]int // crashes by the operation that did not happen any more
+	Trace    *Trace
+}
+
+const dirName = "store"
+
+// run is a run in progress.
+type run struct {
+	Config
+	Result
+	rnd   *rand.Rand
+	disk  *memfs.Disk
+	opt   system.Options
+	model Model
+
+	store  *system.Store // nil while closed
+	trip   *trip
+	window window // at the crash
+	late   error  // what was not flushed in time
+}
+
+// Run runs one seed and returns the first error: what is wrong, in which generation.
+func Run(cfg Config) (Result, error) {
+	if cfg.Steps == 0 {
+		cfg.Steps = 120
+	}
+	r := &run{Config: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 77)), disk: memfs.New()}
+	r.Trace, r.At = &Trace{}, map[string]int{}
+	r.opt = r.options()
+	var err error
+	for g := range cfg.Generations {
+		if err = r.generation(); err != nil {
+			err = fmt.Errorf("seed %d, generation %d: %w", cfg.Seed, g, err)
+			break
+		}
+	}
+	r.Put = len(r.model.all)
+	return r.Result, err
+}
+
+// options are those of the store: tiny files, so that everything rolls often.
+func (r *run) options() system.Options {
+	return system.Options{
+		Dir: dirName, SegmentBytes: []int64{4096, 8192, 32768}[r.rnd.IntN(3)], ConsumeQueueFileBytes: []int64{200, 2000}[r.rnd.IntN(2)],
+		IndexSlots: 30, IndexEntries: []int32{30, 300}[r.rnd.IntN(2)], WindowBytes: []int64{-1, 4096}[r.rnd.IntN(2)],
+		// Timers that never fire at the same instant: the order of those that do is random.
+		FlushInterval: 497 * time.Millisecond, FlushThorough: 9973 * time.Millisecond,
+		QueueFlushInterval: 1009 * time.Millisecond, QueueFlushThorough: 59_981 * time.Millisecond,
+		Logger: r.Logger,
+	}
+}
+
+// generation works until a crash, recovers from it and judges what is left.
+func (r *run) generation() error {
+	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
+	r.Trace.add("generation with %v", r.opt.FlushDiskType)
+	r.setTrip(1 + int(float64(r.Steps)*4*r.rnd.Float64()*r.rnd.Float64()))
+	err := r.open()
+	if err == nil {
+		err = r.work()
+	}
+	r.trip.now()
+	r.Settle()
+	r.shut()
+	if err = errors.Join(err, r.late); err != nil {
+		return err
+	}
+	if err := r.crashed(); err != nil {
+		return err
+	}
+	return r.judge()
+}
+
+// setTrip arms the next crash.
+func (r *run) setTrip(at int) {
+	r.trip = (&trip{
+		disk: r.disk, at: at, kill: r.rnd.IntN(4) == 0, seed: r.rnd.Uint64(), trace: r.Trace, before: r.before,
+	}).arm()
+}
+
+// before runs when the crash happens.
+func (r *run) before() {
+	r.window = window{flushed: 1 << 62} // while nothing is open everything acknowledged is durable
+	if s := r.store; s != nil {
+		o := s.Options()
+		r.window = window{flushed: s.FlushedTo(), late: o.FlushThorough + 2*o.FlushInterval}
+	}
+	r.late = r.model.before(r.trip.kill, r.window)
+}
+
+// crashed goes on with what the crash has left, and sometimes lets recovery crash too.
+func (r *run) crashed() error {
+	r.count()
+	for r.rnd.IntN(3) == 0 {
+		r.setTrip(1 + r.rnd.IntN(40))
+		r.trip.before = func() {
+			if !r.trip.kill { // what a kill has left in the page cache may go now
+				_ = r.model.before(false, r.window)
+			}
+		}
+		if err := r.open(); err != nil {
+			return err
+		}
+		r.trip.now()
+		r.Settle()
+		r.shut()
+		r.count()
+		r.Recovery++
+	}
+	return nil
+}
+
+func (r *run) count() {
+	r.disk.Inject(nil)
+	r.disk = r.trip.left
+	r.Crashes++
+	r.At[r.trip.what]++
+	if r.trip.kill {
+		r.Kills++
+	}
+}
+
+// open opens the store on the disk as it is. An error counts unless the power is off.
+func (r *run) open() error {
+	o := r.opt
+	o.Disk = r.disk
+	if r.Wrap != nil {
+		o.Disk = r.Wrap(r.disk)
+	}
+	s, err := system.Open(o)
+	if err != nil {
+		if r.trip.happened() {
+			return nil
+		}
+		return fmt.Errorf("open: %w", err)
+	}
+	r.store = s
+	return nil
+}
+
+// shut closes the store after a crash: what it says does not matter any more.
+func (r *run) shut() {
+	if r.store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = r.store.Close(ctx)
+	r.store = nil
+	r.Settle()
+}
+
+// reopen stops the store in order and opens it again; everything acknowledged is durable then.
+func (r *run) reopen() error {
+	s := r.store
+	err := s.Close(context.Background())
+	if r.trip.happened() {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("clean stop: %w", err)
+	}
+	r.store = nil
+	r.model.settled()
+	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
+	return r.open()
+}
+
+// done tells whether the workload of this generation is over.
+func (r *run) done() bool { return r.store == nil || r.trip.happened() }
+
+func (r *run) topic() messages.QueueKey {
+	return messages.QueueKey{Topic: []string{"A", "B", "%RETRY%g", "long-topic-name"}[r.rnd.IntN(4)], QueueID: int32(r.rnd.IntN(3))}
+}

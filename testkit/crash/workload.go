@@ -1,0 +1,220 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// step is one sort of thing that the workload does. Later kinds (delays, transactions, cleaning) are further rows of steps.
+type step struct {
+	name   string
+	weight int
+	do     func(*run) error
+}
+
+// steps is the mix.
+var steps = []step{
+	{"put", 30, (*run).putOne},
+	{"batch", 8, (*run).putBatch},
+	{"burst", 8, (*run).putBurst},
+	{"get", 10, (*run).get},
+	{"query", 6, (*run).query},
+	{"by time", 4, (*run).byTime},
+	{"wake", 3, (*run).wake},
+	{"pause", 10, (*run).pause},
+	{"reopen", 1, (*run).reopen},
+}
+
+// work does steps until the crash.
+func (r *run) work() error {
+	total := 0
+	for _, s := range steps {
+		total += s.weight
+	}
+	for range r.Steps {
+		if r.done() {
+			return nil
+		}
+		n := r.rnd.IntN(total)
+		i := slices.IndexFunc(steps, func(s step) bool { n -= s.weight; return n < 0 })
+		r.Trace.add("step %s", steps[i].name)
+		err := steps[i].do(r)
+		r.Settle()
+		if err != nil && !r.trip.happened() {
+			return fmt.Errorf("step %s: %w", steps[i].name, err)
+		}
+	}
+	return nil
+}
+
+// next makes a message of the model and the one that is put.
+func (r *run) next(queue messages.QueueKey, size int) (*message, messages.Message) {
+	n := r.model.add(queue, size, fmt.Sprint("s", r.rnd.IntN(5)))
+	return n, messages.Message{
+		Topic: queue.Topic, QueueID: queue.QueueID, Body: n.body, BornTimestampMs: time.Now().UnixMilli(),
+		Properties: messages.PropertiesOf(map[string]string{
+			messages.PropertyUniqKey: n.keys[0], messages.PropertyKeys: n.keys[1] + " " + n.keys[2], messages.PropertyTags: "t",
+		}),
+	}
+}
+
+// size is mostly small, sometimes nearly as much as a small segment takes.
+func (r *run) size() int {
+	if r.rnd.IntN(12) == 0 {
+		return 1000 + r.rnd.IntN(2000)
+	}
+	return r.rnd.IntN(300)
+}
+
+// answered takes the answer of a put.
+func (r *run) answered(list []*message, result messages.PutResult, err error) error {
+	if err != nil || result.Status != messages.PutOK {
+		return fmt.Errorf("put of message %d: %v: %w", list[0].id, result.Status, err)
+	}
+	r.model.acknowledge(list, result, r.opt.FlushDiskType == system.SyncFlush)
+	return nil
+}
+
+func (r *run) putOne() error {
+	n, m := r.next(r.topic(), r.size())
+	result, err := r.store.Put(context.Background(), &m)
+	return r.answered([]*message{n}, result, err)
+}
+
+func (r *run) putBatch() error {
+	var list []*message
+	var batch []messages.Message
+	queue := r.topic()
+	for range 2 + r.rnd.IntN(6) {
+		n, m := r.next(queue, r.rnd.IntN(200))
+		list, batch = append(list, n), append(batch, m)
+	}
+	result, err := r.store.PutMessages(context.Background(), batch)
+	return r.answered(list, result, err)
+}
+
+// putBurst has several puts in flight at once.
+func (r *run) putBurst() error {
+	count := 2 + r.rnd.IntN(15)
+	errs := make(chan error, count)
+	for range count {
+		n, m := r.next(r.topic(), r.rnd.IntN(200))
+		r.store.PutAsync(&m, true, time.Time{}, func(result messages.PutResult, err error) {
+			errs <- r.answered([]*message{n}, result, err)
+		})
+	}
+	var all error
+	for range count {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}
+
+// get reads a queue from some offset on and compares it with the model.
+func (r *run) get() error {
+	key := r.topic()
+	list := r.model.queue(key)
+	if len(list) == 0 {
+		return nil
+	}
+	want := list[r.rnd.IntN(len(list)):]
+	result, err := r.store.Get(context.Background(), messages.GetMessage{Queue: key, Offset: want[0].at, MaxMessages: 8})
+	if err != nil {
+		return err
+	}
+	defer result.Release()
+	if len(result.Records) == 0 {
+		return fmt.Errorf("get %v from %d: nothing, %v", key, want[0].at, result.Status)
+	}
+	for i, raw := range result.Records {
+		rec, ok := r.sound(raw)
+		if !ok {
+			continue
+		}
+		if rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
+			return fmt.Errorf("get %v: record %d has offset %d instead of %d (message %d)", key, i, rec.QueueOffset, want[0].at, want[0].id)
+		}
+		want = want[1:]
+	}
+	if end := r.store.MaxOffset(key); end != list[len(list)-1].at+1 {
+		return fmt.Errorf("%v ends at %d, its last message is %d", key, end, list[len(list)-1].at)
+	}
+	return nil
+}
+
+// query looks for a message by its own keys.
+func (r *run) query() error {
+	n := r.model.alive(r.rnd.IntN(1 << 20))
+	if n == nil {
+		return nil
+	}
+	return r.findKeys(n)
+}
+
+// findKeys finds one message by both its own keys.
+func (r *run) findKeys(n *message) error {
+	for _, key := range n.keys[:2] {
+		list, err := r.store.Query(context.Background(), messages.QueryMessage{
+			Topic: n.queue.Topic, Key: key, MaxMessages: 32, EndMs: 1 << 61,
+		})
+		if err != nil {
+			return err
+		}
+		if len(list) != 1 || list[0].QueueOffset != n.at || string(list[0].Body) != string(n.body) {
+			return fmt.Errorf("query of %s of message %d at %d: %d found", key, n.id, n.from, len(list))
+		}
+	}
+	return nil
+}
+
+// byTime searches a queue by the store time of one of its messages.
+func (r *run) byTime() error {
+	key := r.topic()
+	list := r.model.queue(key)
+	if len(list) == 0 {
+		return nil
+	}
+	ms := list[r.rnd.IntN(len(list))].storeMs + int64(r.rnd.IntN(3)) - 1
+	at, err := r.store.OffsetByTime(context.Background(), key, ms, messages.TimeLower)
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		if n.at < at && n.storeMs >= ms || n.at >= at && n.storeMs < ms {
+			return fmt.Errorf("search of %v for %d: offset %d, but message %d at %d has %d", key, ms, at, n.id, n.at, n.storeMs)
+		}
+	}
+	return nil
+}
+
+// wake parks a pull at the end of a queue, and puts a message that wakes it.
+func (r *run) wake() error {
+	key := r.topic()
+	woken := make(chan messages.WakeReason, 2)
+	r.store.Park(&messages.ParkPull{
+		Queue: key, Offset: r.store.MaxOffset(key), Wake: func(why messages.WakeReason) { woken <- why },
+	})
+	r.Settle()
+	n, m := r.next(key, r.size())
+	result, err := r.store.Put(context.Background(), &m)
+	if err := r.answered([]*message{n}, result, err); err != nil {
+		return err
+	}
+	r.Settle()
+	if len(woken) != 1 {
+		return fmt.Errorf("a pull of %v was woken %d times", key, len(woken))
+	}
+	return nil
+}
+
+// pause lets timers fire.
+func (r *run) pause() error {
+	r.Pause([]time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 12 * time.Second, 70 * time.Second}[r.rnd.IntN(5)])
+	return nil
+}

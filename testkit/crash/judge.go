@@ -40,7 +40,8 @@ func (r *run) judge() error {
 // content is what a directory holds after recovery.
 type content struct {
 	min, end messages.PhysicalOffset
-	log      uint32 // checksum of the log
+	log      uint32                           // checksum of the log
+	lost     map[messages.PhysicalOffset]bool // records that stand for lost ones
 	queues   map[messages.QueueKey]queueContent
 	keys     map[string][]messages.PhysicalOffset
 }
@@ -70,7 +71,10 @@ func (r *run) recovered() (*content, []found, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("recovery: %w", err)
 	}
-	c := &content{min: s.Log.Min(), end: s.Log.End(), queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{}}
+	c := &content{
+		min: s.Log.Min(), end: s.Log.End(), lost: map[messages.PhysicalOffset]bool{},
+		queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{},
+	}
 	list, err := c.readLog(s)
 	if err == nil {
 		err = c.readQueues(s)
@@ -96,6 +100,10 @@ func (c *content) readLog(s *store.Store) ([]found, error) {
 			return nil
 		}
 		rec := &it.Record
+		if rec.Lost() {
+			c.lost[it.From] = true
+			return nil
+		}
 		p := messages.ViewProperties(rec.Properties)
 		keys, _ := p.Get(messages.PropertyKeys)
 		unique, _ := p.Get(messages.PropertyUniqKey)
@@ -136,7 +144,7 @@ func (c *content) readQueues(s *store.Store) error {
 // agree checks log, queues and index against each other.
 func (c *content) agree(s *store.Store, list []found) error {
 	var errs []error
-	named := map[messages.PhysicalOffset]bool{}
+	named := maps.Clone(c.lost)
 	for i := range list {
 		f := &list[i]
 		named[f.from] = true
@@ -205,13 +213,10 @@ func (r *run) readAll(key messages.QueueKey) error {
 			return err
 		}
 		for _, raw := range result.Records {
-			rec, ok := r.sound(raw)
-			if !ok {
-				continue
-			}
-			if len(want) == 0 || rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
+			rec, _, err := record.Parse(raw, true)
+			if err != nil || len(want) == 0 || rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
 				result.Release()
-				return fmt.Errorf("get %v from %d: queue offset %d is not what was put", key, at, rec.QueueOffset)
+				return fmt.Errorf("get %v from %d: queue offset %d is not what was put: %w", key, at, rec.QueueOffset, err)
 			}
 			want = want[1:]
 		}
@@ -226,14 +231,4 @@ func (r *run) readAll(key messages.QueueKey) error {
 		return fmt.Errorf("get %v up to %d: message %d at %d was not there", key, end, want[0].id, want[0].at)
 	}
 	return nil
-}
-
-// sound parses what a get has returned; false for what stands in the place of a lost message.
-func (r *run) sound(raw []byte) (record.Record, bool) {
-	rec, _, err := record.Parse(raw, true)
-	if err != nil {
-		r.Torn++
-		return rec, false
-	}
-	return rec, true
 }

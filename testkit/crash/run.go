@@ -38,7 +38,6 @@ type Result struct {
 	Recovery int            // of the crashes: while an earlier one was being recovered
 	Put      int            // messages
 	Lost     int            // of them, rightly
-	Torn     int            // of those: reads that showed what is left of one
 	At       map[string]int // crashes by the operation that did not happen any more
 	Trace    *Trace
 }

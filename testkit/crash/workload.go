@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
 )
 
@@ -133,14 +134,10 @@ func (r *run) get() error {
 		return fmt.Errorf("get %v from %d: nothing, %v", key, want[0].at, result.Status)
 	}
 	for i, raw := range result.Records {
-		rec, ok := r.sound(raw)
-		if !ok {
-			continue
+		rec, _, err := record.Parse(raw, true)
+		if err != nil || rec.QueueOffset != want[i].at || string(rec.Body) != string(want[i].body) {
+			return fmt.Errorf("get %v: offset %d instead of %d (message %d): %w", key, rec.QueueOffset, want[i].at, want[i].id, err)
 		}
-		if rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
-			return fmt.Errorf("get %v: record %d has offset %d instead of %d (message %d)", key, i, rec.QueueOffset, want[0].at, want[0].id)
-		}
-		want = want[1:]
 	}
 	if end := r.store.MaxOffset(key); end != list[len(list)-1].at+1 {
 		return fmt.Errorf("%v ends at %d, its last message is %d", key, end, list[len(list)-1].at)

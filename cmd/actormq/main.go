@@ -21,6 +21,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand())
+	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand())
 	return root
 }

@@ -37,6 +37,8 @@ var parties = []struct {
 	{"github.com/asynkron/protoactor-go", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/rs/zerolog", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/spf13/cobra", []string{"cmd"}, false},
+	{"github.com/spf13/pflag", []string{"cmd"}, false},
+	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},
@@ -49,7 +51,7 @@ var parties = []struct {
 var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
 	"syscall":  {"segments/vfs", "cmd", "testkit"},
-	"os/exec":  {"testkit"},
+	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
 	"net":      {"actors/gateway", "system/gateway", "cmd", "testkit"},
 	"net/http": {"cmd"},
 	"log":      nil, // zerolog, or an error

@@ -1,0 +1,139 @@
+package storebench
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// get fills one queue for each reader and reads it from the beginning again and again.
+func (b *bench) get(w io.Writer) error {
+	o := b.opt
+	count := int64(o.Count)
+	if count == 0 {
+		count = 1_000_000
+	}
+	o.Queues = o.Threads
+	if _, err := b.produce(load{threads: 1, time: time.Hour, msgs: count, batch: 1}); err != nil {
+		return err
+	}
+	if _, err := b.readers(seconds(o.Warmup), b.readQueue); err != nil {
+		return err
+	}
+	p, err := b.readers(seconds(o.Seconds), b.readQueue)
+	if err != nil {
+		return err
+	}
+	r := report{"peer": o.Peer, "workload": "get", "threads": o.Threads, "body": o.Body, "batch": o.Batch, "touch": o.Touch}
+	r.rate(p.msgs, p.seconds, o.Body)
+	r.latencies("", p.latency)
+	r.process(p.cpu, p.msgs)
+	return r.print(w)
+}
+
+// query looks random unique keys up.
+func (b *bench) query(w io.Writer) error {
+	o := b.opt
+	keys := int64(o.Count)
+	if keys == 0 {
+		keys = 500_000
+	}
+	first := b.next.Load()
+	if _, err := b.produce(load{threads: 1, time: time.Hour, msgs: keys, batch: 1}); err != nil {
+		return err
+	}
+	look := func(_ int, end time.Time, p *phase) error { return b.lookUp(first, keys, end, p) }
+	if _, err := b.readers(seconds(o.Warmup), look); err != nil {
+		return err
+	}
+	p, err := b.readers(seconds(o.Seconds), look)
+	if err != nil {
+		return err
+	}
+	r := report{"peer": o.Peer, "workload": "index-query", "threads": o.Threads, "body": o.Body, "keys": keys, "failed": p.failed}
+	r.rate(p.msgs, p.seconds, 0)
+	r.latencies("", p.latency)
+	r.process(p.cpu, p.msgs)
+	return r.print(w)
+}
+
+// readers runs a reader on each thread for a time.
+func (b *bench) readers(d time.Duration, read func(thread int, end time.Time, p *phase) error) (phase, error) {
+	all := phase{latency: newHistogram()}
+	parts := make([]phase, b.opt.Threads)
+	errs := make([]error, b.opt.Threads)
+	cpu, began := cpuSeconds(), time.Now()
+	var wg sync.WaitGroup
+	for t := range parts {
+		parts[t].latency = newHistogram()
+		wg.Go(func() { errs[t] = read(t, began.Add(d), &parts[t]) })
+	}
+	wg.Wait()
+	all.seconds, all.cpu = time.Since(began).Seconds(), cpuSeconds()-cpu
+	for t := range parts {
+		if errs[t] != nil {
+			return all, errs[t]
+		}
+		all.msgs += parts[t].msgs
+		all.failed += parts[t].failed
+		all.latency.Merge(parts[t].latency.Histogram)
+	}
+	return all, nil
+}
+
+func (b *bench) readQueue(queue int, end time.Time, p *phase) error {
+	ask := messages.GetMessage{
+		Queue: messages.QueueKey{Topic: topicNames(1)[0], QueueID: int32(queue)}, MaxMessages: b.opt.Batch, MaxBytes: 16 << 20,
+	}
+	var buffer []byte
+	for {
+		began := time.Now()
+		if !began.Before(end) {
+			return nil
+		}
+		got, err := b.store.Get(b.opt.ctx, ask)
+		if err != nil {
+			return fmt.Errorf("get at offset %d: %w", ask.Offset, err)
+		}
+		n := len(got.Records)
+		if b.opt.Touch == "copy" {
+			buffer = buffer[:0]
+			for _, r := range got.Records {
+				buffer = append(buffer, r...)
+			}
+		}
+		ask.Offset = got.NextOffset
+		if n == 0 || got.NextOffset >= got.MaxOffset {
+			ask.Offset = got.MinOffset
+		}
+		got.Release()
+		p.latency.add(time.Since(began))
+		p.msgs += int64(n)
+	}
+}
+
+func (b *bench) lookUp(first, keys int64, end time.Time, p *phase) error {
+	until := time.Now().Add(time.Hour).UnixMilli()
+	topic := topicNames(1)[0]
+	for {
+		began := time.Now()
+		if !began.Before(end) {
+			return nil
+		}
+		found, err := b.store.Query(b.opt.ctx, messages.QueryMessage{
+			Topic: topic, Key: uniqueKey(first + rand.Int64N(keys)), MaxMessages: 32, EndMs: until,
+		})
+		if err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		if len(found) == 0 {
+			p.failed++
+		}
+		p.latency.add(time.Since(began))
+		p.msgs++
+	}
+}

@@ -124,8 +124,15 @@ func overwrite(disk vfs.Disk, name string, v Values) (done bool, err error) {
 	return true, f.DataSync()
 }
 
-// replace makes a new page beside the name and moves it there once it is durable.
+// replace makes a new page in the place of what has the name.
 func replace(disk vfs.Disk, name string, v Values) error {
+	page := make([]byte, pageBytes)
+	v.encode(page)
+	return replaceWith(disk, name, page)
+}
+
+// replaceWith makes a new file beside the name and moves it there once it is durable.
+func replaceWith(disk vfs.Disk, name string, content []byte) error {
 	fresh := name + freshSuffix
 	if err := removeIfThere(disk, fresh); err != nil {
 		return err
@@ -134,9 +141,7 @@ func replace(disk vfs.Disk, name string, v Values) error {
 	if err != nil {
 		return err
 	}
-	page := make([]byte, pageBytes)
-	v.encode(page)
-	_, err = f.WriteAt(page, 0)
+	_, err = f.WriteAt(content, 0)
 	if err == nil {
 		err = f.DataSync()
 	}

@@ -223,13 +223,15 @@ func open(t testing.TB, disk vfs.Disk) *store.Store {
 	return s
 }
 
-// closed makes a store that was filled and closed properly.
+// closed makes a store that was filled and closed properly, by somebody who leaves no clean-stop manifest.
 func closed(t testing.TB, n int) (*memfs.Disk, *logWriter) {
 	t.Helper()
 	disk := memfs.New()
 	w := newLogWriter(t, disk)
 	w.fill(n)
 	require.NoError(t, open(t, disk).CloseClean())
+	require.NoError(t, disk.Remove("s/cleanstop.json"))
+	require.NoError(t, disk.SyncDir("s"))
 	return disk, w
 }
 

@@ -121,6 +121,9 @@ func (p Params) AbortPath() string { return path.Join(p.Dir, "abort") }
 // CheckpointPath is the checkpoint.
 func (p Params) CheckpointPath() string { return path.Join(p.Dir, "checkpoint") }
 
+// CleanStopPath is the manifest of the last clean stop. RocketMQ ignores it.
+func (p Params) CleanStopPath() string { return path.Join(p.Dir, "cleanstop.json") }
+
 // ConsumeQueueDir is the folder of the consume queues.
 func (p Params) ConsumeQueueDir() string { return path.Join(p.Dir, "consumequeue") }
 
@@ -137,6 +140,8 @@ func (p Params) QuarantineDir() string { return path.Join(p.Dir, "quarantine") }
 type Options struct {
 	// ReadOnly works on an overlay in memory: the directory is read and never changed, not even its lock file.
 	ReadOnly bool
+	// FullScan reads all of the log, from its beginning, however the store was left.
+	FullScan bool
 	// Progress, if not nil, hears from time to time how far a long step is. Called by Open's goroutine.
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.

@@ -90,6 +90,7 @@ type loaded struct {
 	index      *index.Set // nil: there is none
 	checkpoint checkpoint.Values
 	clean      bool
+	all        bool // read the log from its beginning
 }
 
 // planner makes a plan.
@@ -124,7 +125,7 @@ func makePlan(l loaded, params Params, progress func(Progress)) (Plan, error) {
 
 // scanStart chooses the segment from which the log is read.
 func (p *planner) scanStart() messages.PhysicalOffset {
-	if p.queues.Len() == 0 {
+	if p.queues.Len() == 0 || p.all {
 		return p.Min
 	}
 	view := p.log.View()

@@ -30,10 +30,11 @@ type Store struct {
 	LastExitClean bool
 	Report        Report
 
-	options Options
-	lock    io.Closer
-	overlay *vfs.OverlayDisk // nil unless opened read-only
-	scratch bool             // changes are not meant to last: nothing has to be prepared for later
+	options    Options
+	generation int64 // of the last clean stop
+	lock       io.Closer
+	overlay    *vfs.OverlayDisk // nil unless opened read-only
+	scratch    bool             // changes are not meant to last: nothing has to be prepared for later
 }
 
 // Open locks the store in p.Dir, which is made when it is not there, loads it, and recovers it. While it is open `abort`
@@ -63,8 +64,13 @@ func (s *Store) open() error {
 	if err := s.load(); err != nil {
 		return err
 	}
-	l := loaded{log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean}
-	plan, err := makePlan(l, s.Params, s.options.Progress)
+	plan, asLeft, err := s.planAsLeft()
+	if err == nil && !asLeft {
+		l := loaded{
+			log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean, all: s.options.FullScan,
+		}
+		plan, err = makePlan(l, s.Params, s.options.Progress)
+	}
 	if err != nil {
 		return err
 	}
@@ -147,6 +153,9 @@ func (s *Store) settle() error {
 		return err
 	}
 	if err := s.saveCheckpoint(); err != nil {
+		return err
+	}
+	if err := s.saveCleanStop(); err != nil {
 		return err
 	}
 	return checkpoint.ClearAbort(s.Disk, s.Params.AbortPath())

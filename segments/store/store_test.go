@@ -292,7 +292,7 @@ func TestGoldenStoresAreInOrderAfterOnce(t *testing.T) {
 			require.NoError(t, err)
 			first := contentOf(t, s)
 			require.NoError(t, s.CloseClean())
-			before := tree(t, disk, dir)
+			before := tree(t, disk, dir, "cleanstop")
 
 			s, err = store.Open(disk, p, opt)
 			require.NoError(t, err)
@@ -302,7 +302,7 @@ func TestGoldenStoresAreInOrderAfterOnce(t *testing.T) {
 			}
 			require.Equal(t, first, contentOf(t, s))
 			require.NoError(t, s.CloseClean())
-			require.Equal(t, before, tree(t, disk, dir))
+			require.Equal(t, before, tree(t, disk, dir, "cleanstop"))
 
 			// And as after a crash.
 			createFile(t, disk, p.AbortPath(), 0)

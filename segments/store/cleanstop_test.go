@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// left is a store that we have closed properly.
+func left(t *testing.T) (*memfs.Disk, *logWriter) {
+	t.Helper()
+	disk, w := closed(t, 100)
+	require.NoError(t, open(t, disk).CloseClean())
+	return disk, w
+}
+
+// scanned tells from where the log was read when a store was opened; -1: it was not.
+func scanned(s *store.Store) messages.PhysicalOffset {
+	if s.Report.Plan.ScanFrom == s.Log.End() {
+		return -1
+	}
+	return s.Report.Plan.ScanFrom
+}
+
+func TestACleanOpenReadsNoRecords(t *testing.T) {
+	disk, w := left(t)
+	s := open(t, disk)
+	require.EqualValues(t, -1, scanned(s))
+	c := contentOf(t, s)
+	c.requirePuts(t, w.puts)
+	require.Equal(t, w.next, s.QueueOffsets)
+	require.Equal(t, testStartMs+99_000, s.Log.StoreTimestampMs())
+	require.NoError(t, s.CloseClean())
+
+	opt := testOptions()
+	opt.FullScan = true
+	s, err := store.Open(disk, testParams(), opt)
+	require.NoError(t, err)
+	require.Zero(t, scanned(s))
+	require.Equal(t, c, contentOf(t, s))
+	require.NoError(t, s.Close())
+
+	s = open(t, disk)
+	require.NotEqual(t, messages.PhysicalOffset(-1), scanned(s), "it was killed since")
+	require.NoError(t, s.Close())
+}
+
+// TestAStaleManifestIsIgnored: whoever has changed the store since the clean stop, RocketMQ above all, it is read again.
+func TestAStaleManifestIsIgnored(t *testing.T) {
+	for name, change := range map[string]func(*memfs.Disk, *logWriter){
+		"a record more": func(_ *memfs.Disk, w *logWriter) { w.put("A", 0, "by somebody else") },
+		"cut, and another one as long": func(_ *memfs.Disk, w *logWriter) {
+			last := w.puts[99]
+			w.puts, w.pos = w.puts[:99], last.from
+			w.next[last.key]--
+			w.put(last.key.Topic, last.key.QueueID, strings.Repeat("z", len(last.body)))
+		},
+		"a queue less": func(disk *memfs.Disk, _ *logWriter) { removeTree(t, disk, "s/consumequeue/B/1") },
+		"no queues":    func(disk *memfs.Disk, _ *logWriter) { removeTree(t, disk, "s/consumequeue") },
+		"a unit less":  func(disk *memfs.Disk, _ *logWriter) { overwrite(t, disk, queueFile("A", 0), 16*20, zeroBytes(20)) },
+		"an index file less": func(disk *memfs.Disk, _ *logWriter) {
+			names := indexFiles(t, disk)
+			require.NoError(t, disk.Remove(names[len(names)-1]))
+		},
+		"no index":        func(disk *memfs.Disk, _ *logWriter) { removeTree(t, disk, "s/index") },
+		"no manifest":     func(disk *memfs.Disk, _ *logWriter) { require.NoError(t, disk.Remove("s/cleanstop.json")) },
+		"half a manifest": func(disk *memfs.Disk, _ *logWriter) { truncateFile(t, disk, "s/cleanstop.json", 30) },
+		"a torn last record": func(disk *memfs.Disk, w *logWriter) {
+			patchLog(t, disk, w.puts[99].from+88, zeroBytes(5))
+			w.puts = w.puts[:99]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, w := left(t)
+			change(disk, w)
+			s := open(t, disk)
+			require.NotEqual(t, messages.PhysicalOffset(-1), scanned(s))
+			c := contentOf(t, s)
+			c.requirePuts(t, w.puts)
+			require.Len(t, c.Bodies, len(w.puts))
+			require.NoError(t, s.CloseClean())
+			s = open(t, disk)
+			require.EqualValues(t, -1, scanned(s), "the next clean stop has made a new one")
+			require.Equal(t, c, contentOf(t, s))
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+func TestAnExpiredSegmentMakesTheManifestStale(t *testing.T) {
+	disk, _ := left(t)
+	require.NoError(t, disk.Remove(segmentPath(0)))
+	s := open(t, disk)
+	require.NotEqual(t, messages.PhysicalOffset(-1), scanned(s))
+	require.NoError(t, s.Close())
+}

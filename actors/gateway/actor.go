@@ -27,13 +27,14 @@ type Gateway struct {
 
 // shared is what all connections of a gateway have in common.
 type shared struct {
-	opt      Options
-	stopping atomic.Bool
-	open     atomic.Int64 // connections
-	lastID   atomic.Uint64
-	large    budget
-	slow     chan struct{}
-	noise    zerolog.Logger // for what hostile peers can cause: a few lines a minute
+	opt        Options
+	stopping   atomic.Bool
+	open       atomic.Int64 // connections
+	lastID     atomic.Uint64
+	large      budget
+	slow       chan struct{}
+	handshakes chan struct{}
+	noise      zerolog.Logger // for what hostile peers can cause: a few lines a minute
 }
 
 // What the gateway actor is told.
@@ -58,6 +59,7 @@ func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error
 	}
 	g := &Gateway{over: make(chan struct{}), shared: &shared{
 		opt: opt, slow: make(chan struct{}, opt.MaxSlow), large: budget{free: opt.MaxLargeBytes},
+		handshakes: make(chan struct{}, opt.MaxHandshakes),
 	}}
 	g.shared.noise = opt.Logger.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute})
 	for _, p := range ports {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -42,6 +43,7 @@ type Conn struct {
 	sock          net.Conn
 	in            *bufio.Reader
 	paced         *pacedReader // what in reads from
+	wire          atomic.Pointer[tls.Conn]
 	port          *Port
 	shared        *shared
 	self          actors.Peer

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"time"
 
@@ -160,8 +161,7 @@ func (a *connection) drained() {
 	}
 	defer c.out.finish()
 	a.leaving = true
-	type halfCloser interface{ CloseWrite() error }
-	if h, ok := c.sock.(halfCloser); ok && h.CloseWrite() == nil {
+	if c.goodbye() {
 		c.self.After(lingering, ended{errStopped})
 		return
 	}
@@ -170,7 +170,12 @@ func (a *connection) drained() {
 
 func (a *connection) ended(err error) {
 	a.conn.Close(err)
-	if errors.Is(err, remoting.ErrFrameTooLarge) || errors.Is(err, remoting.ErrBadFrame) || errors.Is(err, remoting.ErrBadHeader) {
+	var alert tls.RecordHeaderError
+	switch {
+	case errors.Is(err, errPlain), errors.As(err, &alert):
+		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.port.Name).
+			Msg("a connection is refused")
+	case errors.Is(err, remoting.ErrFrameTooLarge), errors.Is(err, remoting.ErrBadFrame), errors.Is(err, remoting.ErrBadHeader):
 		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.port.Name).
 			Msg("a peer does not speak the protocol: its connection is closed")
 	}

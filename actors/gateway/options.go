@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +23,11 @@ type Options struct {
 	WriteTimeout   time.Duration // for a peer that takes nothing; default 30 s
 	Logger         zerolog.Logger
 
+	TLSMode          TLSMode       // default TLSDisabled
+	TLS              *tls.Config   // of the server; required unless TLS is disabled. GetConfigForClient lets it change
+	HandshakeTimeout time.Duration // from the first byte of TLS; default 10 s
+	MaxHandshakes    int           // at once; default 32
+
 	// OnClosed, when set, is called once for each connection that has ended, on its actor's goroutine: it must not block.
 	OnClosed func(*Conn)
 	// OnTell, when set, is given what an actor tells a client through its connection (messages.ClientChannel); it must not
@@ -39,6 +45,8 @@ func (o Options) Defaults() Options {
 	def(&o.FrameBytes, remoting.DefaultFrameBytes)
 	def(&o.IdleTimeout, 120*time.Second)
 	def(&o.WriteTimeout, 30*time.Second)
+	def(&o.HandshakeTimeout, 10*time.Second)
+	def(&o.MaxHandshakes, 32)
 	return o
 }
 
@@ -68,10 +76,15 @@ func (o Options) Validate() error {
 		{"FrameBytes", int64(o.FrameBytes), 1024},
 		{"IdleTimeout", int64(o.IdleTimeout), 1},
 		{"WriteTimeout", int64(o.WriteTimeout), 1},
+		{"HandshakeTimeout", int64(o.HandshakeTimeout), 1},
+		{"MaxHandshakes", int64(o.MaxHandshakes), 1},
 	} {
 		if c.value < c.least {
 			bad = append(bad, fmt.Errorf("%s is %d: at least %d", c.name, c.value, c.least))
 		}
+	}
+	if o.TLSMode != TLSDisabled && o.TLS == nil {
+		bad = append(bad, errors.New("TLS is missing: a certificate is needed"))
 	}
 	if len(bad) == 0 {
 		return nil
@@ -84,6 +97,9 @@ type Port struct {
 	Name    string // for logs: "broker", "namesrv", "vip"
 	Address string // host:port; port 0 takes a free one
 	Routes  Routes
+	// Check, when set, is asked about every request before its handler: an error is the refusal, its text the remark. It runs on
+	// the connection's reader and must not block.
+	Check func(*Request) error
 }
 
 // Routes are the request codes that a port serves; any other is answered with code 3. The table is not changed once a

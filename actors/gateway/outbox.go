@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -47,11 +48,12 @@ type outbox struct {
 	bytes atomic.Int64 // queued or being written
 
 	sock     net.Conn
-	began    atomic.Int64 // when the running write began, in ns; 0: none runs
-	wrote    atomic.Int64 // when the last write ended, in ns
-	broken   atomic.Bool  // a write has failed: frames are dropped
-	onWrote  func()       // after each write
-	onBroken func(error)  // once
+	wire     *bufio.Writer // with TLS; nil: the socket itself, with vectored writes
+	began    atomic.Int64  // when the running write began, in ns; 0: none runs
+	wrote    atomic.Int64  // when the last write ended, in ns
+	broken   atomic.Bool   // a write has failed: frames are dropped
+	onWrote  func()        // after each write
+	onBroken func(error)   // once
 
 	scratch net.Buffers // the writer's only
 }
@@ -138,11 +140,22 @@ func (o *outbox) writeAll() {
 		part := rest[:n]
 		rest = rest[n:]
 		o.began.Store(time.Now().UnixNano())
-		_, err := part.WriteTo(o.sock)
+		err := o.writePart(part)
 		o.began.Store(0)
 		o.wrote.Store(time.Now().UnixNano())
 		if err != nil && !o.broken.Swap(true) {
 			o.onBroken(err)
 		}
 	}
+}
+
+func (o *outbox) writePart(part net.Buffers) error {
+	if o.wire == nil {
+		_, err := part.WriteTo(o.sock)
+		return err
+	}
+	if _, err := part.WriteTo(o.wire); err != nil {
+		return err
+	}
+	return o.wire.Flush()
 }

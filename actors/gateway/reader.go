@@ -22,6 +22,9 @@ const (
 func (c *Conn) read() error {
 	limits := remoting.Limits{FrameBytes: c.shared.opt.FrameBytes}
 	defer c.release()
+	if err := c.secure(); err != nil {
+		return err
+	}
 	for {
 		if !c.burst() || c.out.bytes.Load() >= burstBytes || !c.open() {
 			c.release()
@@ -98,6 +101,7 @@ func (c *Conn) dispatch(cmd *remoting.Command, large int64) {
 	r := &Request{Command: cmd, Conn: c, At: now, large: large}
 	route, known := c.port.Routes[cmd.Code]
 	switch {
+	case c.port.Check != nil && c.refused(r):
 	case !known:
 		r.Fail(remoting.ResponseRequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", cmd.Code))
 	case route.RefuseWhenStopping && c.shared.stopping.Load():
@@ -135,4 +139,13 @@ func (c *Conn) handle(r *Request, route Route) {
 		}
 	}()
 	route.Handle(r)
+}
+
+// refused asks the port's check; a request that it does not let through is answered.
+func (c *Conn) refused(r *Request) bool {
+	err := c.port.Check(r)
+	if err != nil {
+		r.Fail(remoting.ResponseSystemError, err.Error())
+	}
+	return err != nil
 }

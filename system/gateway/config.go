@@ -9,6 +9,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system/gateway/admin"
 	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/system/gateway/certs"
 )
 
 // Config is what a node on the network is made of. The zero value of a field is its default; names in parentheses are
@@ -23,8 +24,12 @@ type Config struct {
 	NameServerListen string // host:port of the name server; empty: none
 	VIPListen        string // host:port of the broker's second port (listenPort − 2), which serves no pulls; empty: none
 
+	TLSMode  edge.TLSMode // of all ports (tls.server.mode)
+	TLSFiles certs.Files
+	ACLFile  string // plain_acl.yml; empty: no access control (aclEnable=false)
+
 	Broker broker.Config
-	Limits edge.Options // OnClosed and OnTell are the node's own
+	Limits edge.Options // OnClosed, OnTell and what is about TLS are the node's own
 	Tools  admin.Node
 
 	NoAutoCreateTopic bool   // autoCreateTopicEnable=false

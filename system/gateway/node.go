@@ -18,8 +18,10 @@ import (
 	"github.com/actormq/actormq/actors/topics"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/gateway/acl"
 	"github.com/actormq/actormq/system/gateway/admin"
 	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/system/gateway/certs"
 	"github.com/actormq/actormq/system/gateway/consume"
 	"github.com/actormq/actormq/system/gateway/namesrv"
 	"github.com/actormq/actormq/system/gateway/produce"
@@ -32,6 +34,8 @@ type Node struct {
 	root   *actor.RootContext
 	broker *broker.Broker
 	names  *namesrv.Server
+	certs  *certs.Keeper // nil: no port speaks TLS
+	access *acl.Keeper   // nil: no access control
 	edge   *edge.Gateway
 	ports  []edge.Port
 
@@ -45,7 +49,8 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
 	for _, step := range []func() error{
-		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames, n.listen,
+		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames,
+		n.startCertificates, n.startAccess, n.listen,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.undo())
@@ -184,7 +189,11 @@ func (n *Node) startNames() (err error) {
 func (n *Node) listen() (err error) {
 	opt := n.cfg.Limits
 	opt.OnClosed, opt.OnTell = n.closed, tell
+	if opt.TLSMode = n.cfg.TLSMode; n.certs != nil {
+		opt.TLS = n.certs.Server()
+	}
 	n.ports = n.portsOf()
+	n.guard(n.ports)
 	n.edge, err = edge.Start(n.root, opt, n.ports...)
 	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
 	if err != nil {
@@ -192,6 +201,9 @@ func (n *Node) listen() (err error) {
 	}
 	return nil
 }
+
+// namesrvPort is the name of the name server's port.
+const namesrvPort = "namesrv"
 
 func (n *Node) portsOf() []edge.Port {
 	all := edge.Routes{}
@@ -205,7 +217,7 @@ func (n *Node) portsOf() []edge.Port {
 		ports = append(ports, edge.Port{Name: "vip", Address: n.cfg.VIPListen, Routes: vip})
 	}
 	if n.cfg.NameServerListen != "" {
-		ports = append(ports, edge.Port{Name: "namesrv", Address: n.cfg.NameServerListen, Routes: n.names.Routes()})
+		ports = append(ports, edge.Port{Name: namesrvPort, Address: n.cfg.NameServerListen, Routes: n.names.Routes()})
 	}
 	return ports
 }

@@ -39,6 +39,7 @@ var parties = []struct {
 	{"github.com/spf13/cobra", []string{"cmd"}, false},
 	{"github.com/spf13/pflag", []string{"cmd"}, false},
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd"}, false},
+	{"go.yaml.in/yaml", []string{"system/gateway/acl"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,7 +21,11 @@ type Options struct {
 	MaxInFlight    int           // unanswered requests a connection; default 16,384, which is one held pull for each of MaxQueues
 	FrameBytes     int           // largest answer; default 16 MiB (spec/remoting.md §1.1)
 
-	// Dial opens a connection; default a net.Dialer for TCP.
+	TLS       *tls.Config // speak TLS, as it says; nil: do not
+	AccessKey string      // of the account that signs the requests; empty: they are not signed
+	SecretKey string
+
+	// Dial opens a connection; default a net.Dialer for TCP, TLS is put on top of it.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,12 +43,31 @@ func (l *link) run(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	if l.opt.TLS != nil {
+		if conn, err = handshake(dial, conn, address, l.opt.TLS); err != nil {
+			return err
+		}
+	}
 	closeConn := sync.OnceFunc(func() { _ = conn.Close() })
 	defer closeConn()
 	defer context.AfterFunc(ctx, closeConn)()
 	l.conn = conn
 	close(l.ready)
 	return l.read(bufio.NewReader(conn))
+}
+
+// handshake puts TLS on a connection; it is closed when that fails.
+func handshake(ctx context.Context, conn net.Conn, address string, cfg *tls.Config) (net.Conn, error) {
+	if cfg.ServerName == "" {
+		cfg = cfg.Clone()
+		cfg.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	secure := tls.Client(conn, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	return secure, nil
 }
 
 func (l *link) end(err error) {
@@ -139,6 +159,9 @@ func (l *link) call(ctx context.Context, request *remoting.Command) (*remoting.C
 
 // write sends the frame as a whole. After a failure the connection is out of step: it is closed, its reader ends it.
 func (l *link) write(ctx context.Context, request *remoting.Command) error {
+	if l.opt.AccessKey != "" {
+		request.Sign(l.opt.AccessKey, l.opt.SecretKey)
+	}
 	frame, err := request.Append(nil)
 	if err != nil {
 		return err

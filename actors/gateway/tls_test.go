@@ -1,0 +1,56 @@
+package gateway_test
+
+import (
+	"crypto/tls"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/actors/gateway"
+)
+
+func secured(mode gateway.TLSMode) gateway.Options {
+	return gateway.Options{TLSMode: mode, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, HandshakeTimeout: 100 * time.Millisecond}
+}
+
+func echoing() gateway.Routes {
+	return gateway.Routes{1: {Handle: func(r *gateway.Request) { r.OK(nil) }}}
+}
+
+func TestAHandshakeThatDoesNotGoOnIsCutOff(t *testing.T) {
+	g := start(t, secured(gateway.TLSPermissive), echoing())
+	for _, begun := range [][]byte{{0x16}, {0x16, 3, 1, 2, 0, 1}} {
+		p := dial(t, g)
+		p.write(begun)
+		p.gone()
+	}
+	p := dial(t, g)
+	p.send(request(1, 1))
+	require.EqualValues(t, 1, p.read().Opaque, "frames are served beside it")
+}
+
+func TestHandshakesTakeTurns(t *testing.T) {
+	opt := secured(gateway.TLSPermissive)
+	opt.MaxHandshakes = 1
+	g := start(t, opt, echoing())
+	for range 5 {
+		p := dial(t, g)
+		p.write([]byte{0x16})
+		p.t = t
+		defer p.gone() // each after its own deadline, none for ever
+	}
+}
+
+func TestWithoutTLSAHelloIsNoFrame(t *testing.T) {
+	g := start(t, gateway.Options{}, echoing())
+	p := dial(t, g)
+	p.write([]byte{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3})
+	p.gone()
+}
+
+func TestTLSNeedsACertificate(t *testing.T) {
+	_, err := gateway.Start(nil, gateway.Options{TLSMode: gateway.TLSEnforcing})
+	require.ErrorIs(t, err, gateway.ErrOptions)
+	require.ErrorContains(t, err, "certificate")
+}

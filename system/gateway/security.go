@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"maps"
+
+	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/system/gateway/acl"
+	"github.com/actormq/actormq/system/gateway/certs"
+)
+
+// startCertificates reads the certificates, unless no port speaks TLS.
+func (n *Node) startCertificates() (err error) {
+	if n.cfg.TLSMode == edge.TLSDisabled {
+		return nil
+	}
+	n.certs, err = certs.Start(n.root, certs.Config{Disk: n.cfg.Disk, Files: n.cfg.TLSFiles, Logger: n.broker.Logger})
+	n.stopping(err, func() error { return n.certs.Close() })
+	return err
+}
+
+// startAccess reads the access rules, if there is access control.
+func (n *Node) startAccess() (err error) {
+	if n.cfg.ACLFile == "" {
+		return nil
+	}
+	n.access, err = acl.Start(n.root, acl.Config{Disk: n.cfg.Disk, File: n.cfg.ACLFile, Broker: n.broker, Logger: n.broker.Logger})
+	n.stopping(err, func() error { return n.access.Close() })
+	return err
+}
+
+// guard puts access control before the ports; without it nothing is in the way of a request.
+func (n *Node) guard(ports []edge.Port) {
+	if n.access == nil {
+		return
+	}
+	for i := range ports {
+		if ports[i].Name == namesrvPort {
+			ports[i].Check = n.access.CheckNames
+			continue
+		}
+		ports[i].Check = n.access.CheckBroker
+		maps.Copy(ports[i].Routes, n.access.Routes())
+	}
+}

@@ -36,11 +36,12 @@ const (
 var errInterrupted = errors.New("interrupted")
 
 type consumeFlags struct {
-	namesrv, topic, from, tag, group string
-	queue                            int32
-	max                              int64
-	follow, json                     bool
-	timeout                          time.Duration
+	connectFlags
+
+	topic, from, tag, group string
+	queue                   int32
+	max                     int64
+	follow, json            bool
 }
 
 func newConsumeCommand() *cobra.Command {
@@ -69,7 +70,7 @@ has no offset yet. It does not share queues with other consumers of the group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runConsume(cmd, f) },
 	}
-	c.Flags().StringVar(&f.namesrv, "namesrv", "127.0.0.1:9876", "HOST:PORT of the name server, several with ; between them")
+	f.bind(c, 5*time.Second)
 	c.Flags().StringVar(&f.topic, "topic", "", "topic to read")
 	c.Flags().Int32Var(&f.queue, "queue", -1, "read the queue with this number only")
 	c.Flags().StringVar(&f.from, "from", "first", "first, last, an offset, or a time (RFC 3339)")
@@ -78,7 +79,6 @@ has no offset yet. It does not share queues with other consumers of the group.`,
 	c.Flags().StringVar(&f.tag, "tag", "*", "only messages with these tags, with || between them")
 	c.Flags().StringVar(&f.group, "group", "", "consumer group whose offsets are used and committed")
 	c.Flags().BoolVar(&f.json, "json", false, "print each message as a JSON object")
-	c.Flags().DurationVar(&f.timeout, "timeout", 5*time.Second, "how long to wait for a connection, and for an answer")
 	mustRequire(c, "topic")
 	return c
 }
@@ -88,9 +88,13 @@ func runConsume(cmd *cobra.Command, f consumeFlags) error {
 	if err != nil {
 		return err
 	}
+	opt, err := f.options()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	c := client.New(client.Options{NameServers: nameServers(f.namesrv), Timeout: f.timeout})
+	c := client.New(opt)
 	defer c.Close()
 	r := &reader{client: c, flags: f, from: from, tags: tagSet(f.tag), out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
 	if err = r.open(ctx); err == nil {
@@ -108,9 +112,6 @@ func runConsume(cmd *cobra.Command, f consumeFlags) error {
 
 func (f consumeFlags) check() (start, error) {
 	from, err := parseStart(f.from)
-	if f.timeout <= 0 {
-		err = errors.Join(err, fmt.Errorf("--timeout %v: want more than 0", f.timeout))
-	}
 	if f.max < 0 {
 		err = errors.Join(err, fmt.Errorf("--max %d: want 0 or more", f.max))
 	}

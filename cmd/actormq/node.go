@@ -112,6 +112,9 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	for _, key := range conf.Ignored {
 		log.Warn().Str("key", key).Msg("this key of broker.conf has no effect here")
 	}
+	for _, odd := range conf.Reach() {
+		log.Warn().Msg(odd)
+	}
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	n, err := startNode(conf, log)

@@ -39,11 +39,12 @@ var sendStatus = map[int]string{
 }
 
 type produceFlags struct {
-	namesrv, topic, tag, key string
-	queue                    int32
-	properties               []string
-	json                     bool
-	timeout                  time.Duration
+	connectFlags
+
+	topic, tag, key string
+	queue           int32
+	properties      []string
+	json            bool
 }
 
 func newProduceCommand() *cobra.Command {
@@ -69,14 +70,13 @@ The exit status is 1 when a message was not sent.`,
   actormq produce --namesrv 10.0.0.5:9876 --topic orders -- "-1 coffee"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runProduce(cmd, args, f) },
 	}
-	c.Flags().StringVar(&f.namesrv, "namesrv", "127.0.0.1:9876", "HOST:PORT of the name server, several with ; between them")
+	f.bind(c, 3*time.Second)
 	c.Flags().StringVar(&f.topic, "topic", "", "topic to send to")
 	c.Flags().Int32Var(&f.queue, "queue", -1, "send to the queue with this number only")
 	c.Flags().StringVar(&f.tag, "tag", "", "tag of the messages")
 	c.Flags().StringVar(&f.key, "key", "", "key of the messages, by which they can be found; several with spaces between them")
 	c.Flags().StringArrayVar(&f.properties, "property", nil, "name=value, a property of the messages; any number of times")
 	c.Flags().BoolVar(&f.json, "json", false, "print each line as a JSON object")
-	c.Flags().DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to wait for a connection, and for an answer")
 	mustRequire(c, "topic")
 	return c
 }
@@ -94,14 +94,15 @@ func nameServers(list string) []string {
 }
 
 func runProduce(cmd *cobra.Command, args []string, f produceFlags) error {
-	if f.timeout <= 0 {
-		return fmt.Errorf("--timeout %v: want more than 0", f.timeout)
+	opt, err := f.options()
+	if err != nil {
+		return err
 	}
 	properties, err := f.wireProperties()
 	if err != nil {
 		return err
 	}
-	c := client.New(client.Options{NameServers: nameServers(f.namesrv), Timeout: f.timeout})
+	c := client.New(opt)
 	defer c.Close()
 	p := &producer{client: c, flags: f, properties: properties, out: cmd.OutOrStdout()}
 	if p.queues, err = p.findQueues(cmd.Context()); err != nil {

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/magiconair/properties"
 
+	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
@@ -23,12 +22,19 @@ type Config struct {
 	Store   system.Options
 	Gateway gateway.Config
 
-	ListenIP      string // bindAddress; where the broker's ports listen
-	AdvertisedIP  string // brokerIP1; as clients reach the broker
-	ListenPort    int    // listenPort
-	NameServer    string // namesrvListen: host:port of the node's own name server, empty: none
-	VIPChannel    bool   // serve listenPort − 2 too
-	NearestByTime bool   // answer a search by time as RocketMQ 4.x does
+	ListenIP       string // bindAddress; where the broker's ports listen
+	ListenPort     int    // listenPort
+	AdvertisedIP   string // brokerIP1; address or name, as clients reach the broker
+	AdvertisedPort int    // advertisedPort; the same of the port
+	ReplicationIP  string // brokerIP2; as replicas reach the broker
+	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
+	VIPChannel     bool   // serve listenPort − 2 too
+	NearestByTime  bool   // answer a search by time as RocketMQ 4.x does
+
+	ACL           bool   // aclEnable
+	ACLFile       string // aclFile
+	TLSConfigFile string // tls.config.file
+	TLSOwn        bool   // tls.test.mode.enable
 
 	set     map[string]setting // what was set, by key
 	Ignored []string           // keys of RocketMQ that have no effect here
@@ -44,8 +50,9 @@ var ErrConfig = errors.New("bad configuration")
 func Default() *Config {
 	return &Config{
 		Store:    system.Options{Dir: "store"},
-		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NearestByTime: true,
-		set: map[string]setting{},
+		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NearestByTime: true, TLSOwn: true,
+		Gateway: gateway.Config{TLSMode: edge.TLSPermissive},
+		set:     map[string]setting{},
 	}
 }
 
@@ -80,7 +87,7 @@ func (c *Config) LoadEnvironment(environ []string) error {
 		}
 		key := ""
 		for _, k := range keys {
-			if strings.EqualFold(k.name, upper) {
+			if strings.EqualFold(strings.ReplaceAll(k.name, ".", "_"), upper) {
 				key = k.name
 			}
 		}
@@ -100,6 +107,9 @@ func (c *Config) Set(key, value, source string) error {
 	value = strings.TrimSpace(value)
 	if i := slices.IndexFunc(keys, func(k keyDef) bool { return k.name == key }); i >= 0 {
 		if err := keys[i].apply(c, value); err != nil {
+			if strings.HasSuffix(key, "Password") {
+				value = "..."
+			}
 			return fmt.Errorf("%w: %s=%s (%s): %w", ErrConfig, key, value, source, err)
 		}
 		c.set[key] = setting{value: value, source: source}
@@ -150,28 +160,18 @@ func distance(a, b string) int {
 
 // Finish derives what follows from the keys, and checks the whole.
 func (c *Config) Finish() error {
-	if c.AdvertisedIP == "" {
-		c.AdvertisedIP = c.ListenIP
-		if ip, err := netip.ParseAddr(c.ListenIP); err != nil || ip.IsUnspecified() {
-			c.AdvertisedIP = firstAddress()
-		}
-	}
-	addr, err := netip.ParseAddr(c.AdvertisedIP)
-	if err != nil {
-		return fmt.Errorf("%w: brokerIP1 is %q: %w", ErrConfig, c.AdvertisedIP, err)
+	if err := c.finishAddresses(); err != nil {
+		return err
 	}
 	if !filepath.IsAbs(c.Store.Dir) {
-		if c.Store.Dir, err = filepath.Abs(c.Store.Dir); err != nil {
+		dir, err := filepath.Abs(c.Store.Dir)
+		if err != nil {
 			return fmt.Errorf("%w: storePathRootDir: %w", ErrConfig, err)
 		}
+		c.Store.Dir = dir
 	}
-	c.Store.StoreHost = netip.AddrPortFrom(addr, uint16(c.ListenPort))
-	c.Gateway.Broker.StoreHost = c.Store.StoreHost
-	c.Gateway.Broker.Address = c.Store.StoreHost.String()
-	c.Gateway.Listen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort))
-	c.Gateway.NameServerListen = c.NameServer
-	if c.VIPChannel && c.ListenPort > 2 {
-		c.Gateway.VIPListen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort-2))
+	if err := c.finishSecurity(); err != nil {
+		return err
 	}
 	if c.NearestByTime {
 		c.Gateway.Broker.SearchBoundary = messages.TimeNearest

@@ -3,14 +3,17 @@ package nodeconf_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/gateway/certs"
 )
 
 // brokerConf is a file as RocketMQ's own distribution has it, with what people usually add.
@@ -95,7 +98,7 @@ func TestPrintedConfigurationReadsBack(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(c.Print()), "\n") {
 		pair, _, _ := strings.Cut(line, "\t#")
 		key, value, _ := strings.Cut(pair, "=")
-		if key == "brokerIP1" || key == "storePathCommitLog" {
+		if slices.Contains([]string{"brokerIP1", "brokerIP2", "advertisedPort", "storePathCommitLog", "aclFile"}, key) {
 			continue // their defaults name another key
 		}
 		require.NoError(t, again.Set(key, value, "test"), line)
@@ -112,4 +115,65 @@ func FuzzLoad(f *testing.F) {
 			_ = c.Finish()
 		}
 	})
+}
+
+// L86: where the ports listen and what clients are told are separate, names are allowed, and what is odd is said at start.
+func TestAddressesThatOthersAreTold(t *testing.T) {
+	finished := func(pairs ...string) *nodeconf.Config {
+		c := nodeconf.Default()
+		for i := 0; i < len(pairs); i += 2 {
+			require.NoError(t, c.Set(pairs[i], pairs[i+1], "test"))
+		}
+		require.NoError(t, c.Finish())
+		return c
+	}
+	c := finished()
+	require.Equal(t, "127.0.0.1:10911", c.Gateway.Listen, "loopback by default")
+	require.Empty(t, c.Reach())
+	c = finished("bindAddress", "0.0.0.0", "brokerIP1", "203.0.113.7", "advertisedPort", "30911", "brokerIP2", "10.0.0.7")
+	require.Equal(t, "0.0.0.0:10911", c.Gateway.Listen)
+	require.Equal(t, "203.0.113.7:30911", c.Gateway.Broker.Address)
+	require.Equal(t, "203.0.113.7:30911", c.Store.StoreHost.String(), "message ids lead to the port outside")
+	require.Equal(t, "10.0.0.7", c.ReplicationIP)
+	require.Empty(t, c.Reach())
+	c = finished("bindAddress", "0.0.0.0", "brokerIP1", "localhost")
+	require.Equal(t, "localhost:10911", c.Gateway.Broker.Address, "a name stays a name")
+	require.Equal(t, "127.0.0.1:10911", c.Store.StoreHost.String())
+	require.Contains(t, c.Reach()[0], "which no other machine can")
+	require.Contains(t, finished("brokerIP1", "203.0.113.7").Reach()[0], "set bindAddress")
+	require.Contains(t, finished("bindAddress", "172.17.0.2").Reach()[0], "of a container")
+	require.Contains(t, finished("bindAddress", "169.254.1.2").Reach()[0], "one link")
+	require.Empty(t, finished("bindAddress", "0.0.0.0", "brokerIP1", "172.17.0.2").Reach(), "who says so means it")
+	bad := nodeconf.Default()
+	require.NoError(t, bad.Set("brokerIP1", "0.0.0.0", "test"))
+	require.ErrorContains(t, bad.Finish(), "nobody can connect")
+}
+
+func TestTLSKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tls.properties")
+	require.NoError(t, os.WriteFile(file, []byte(
+		"tls.test.mode.enable=false\ntls.server.certPath=/c.pem\ntls.server.keyPath=/k.pem\ntls.server.mode=permissive\ntls.client.certPath=/x\n"), 0o600))
+	c, err := load(t, "tls.server.mode=enforcing\ntls.config.file="+file+"\n")
+	require.NoError(t, err)
+	require.NoError(t, c.LoadEnvironment([]string{"ACTORMQ_TLS_SERVER_NEED_CLIENT_AUTH=optional"}))
+	require.NoError(t, c.Finish())
+	require.Equal(t, gateway.TLSEnforcing, c.Gateway.TLSMode, "broker.conf wins over the file")
+	require.Equal(t, certs.Files{Cert: "/c.pem", Key: "/k.pem", ClientAuth: certs.ClientAuthOptional}, c.Gateway.TLSFiles)
+	c, err = load(t, "tls.test.mode.enable=false\n")
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Finish(), "tls.server.certPath")
+	_, err = load(t, "tls.server.keyPassword=secret\n")
+	require.ErrorContains(t, err, "encrypted keys can't be read")
+	require.NotContains(t, err.Error(), "=secret", "a password is not shown")
+}
+
+func TestAccessControlKeys(t *testing.T) {
+	c, err := load(t, "aclEnable=true\nstorePathRootDir=/data\n")
+	require.NoError(t, err)
+	require.NoError(t, c.Finish())
+	require.Equal(t, "/data/config/plain_acl.yml", c.Gateway.ACLFile)
+	c, err = load(t, "aclEnable=false\naclFile=/etc/acl.yml\n")
+	require.NoError(t, err)
+	require.NoError(t, c.Finish())
+	require.Empty(t, c.Gateway.ACLFile)
 }

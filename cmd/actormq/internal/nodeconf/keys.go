@@ -3,6 +3,7 @@ package nodeconf
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type keyDef struct {
 }
 
 // keys are the known keys, in the order in which they are printed.
-var keys = []keyDef{
+var keys = slices.Concat([]keyDef{
 	{"brokerClusterName", "DefaultCluster", "name of the cluster", name(func(c *Config) *string { return &c.Gateway.Broker.ClusterName })},
 	{"brokerName", "broker-a", "name of the broker", name(func(c *Config) *string { return &c.Gateway.Broker.BrokerName })},
 	{"brokerId", "0", "0 is the master", number(func(c *Config) *int64 { return &c.Gateway.Broker.BrokerID }, 0, 0)},
@@ -95,18 +96,18 @@ var keys = []keyDef{
 	{"searchOffsetNearest", "true", "a search by time answers the nearer message, as RocketMQ 4.x; false: the first one not older",
 		boolean(func(c *Config) *bool { return &c.NearestByTime })},
 	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER only, so far", role},
-}
+}, edgeKeys)
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"namesrvAddr", "brokerIP2", "haListenPort", "deleteWhen", "fileReservedTime", "diskMaxUsedSpaceRatio",
+	"namesrvAddr", "haListenPort", "deleteWhen", "fileReservedTime", "diskMaxUsedSpaceRatio",
 	"cleanFileForciblyEnable", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
 	"transactionTimeOut", "transactionCheckInterval", "transactionCheckMax",
-	"traceTopicEnable", "msgTraceTopicName", "aclEnable", "slaveReadEnable", "registerBrokerTimeoutMills",
+	"traceTopicEnable", "msgTraceTopicName", "slaveReadEnable", "registerBrokerTimeoutMills",
 	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
 	"osPageCacheBusyTimeOutMills", "diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",

@@ -109,12 +109,32 @@ func CheckProperty(name, value string) error {
 
 // Get returns the value of a property, of the last one if there are several. It does not allocate.
 func (p Properties) Get(name string) (value string, found bool) {
-	for n, v := range p.All() {
-		if n == name {
-			value, found = v, true
-		}
+	if name == "" {
+		return "", false
 	}
-	return value, found
+	for at := 0; ; { // the name is looked for as text: most properties are not there, and that is known soonest so
+		i := strings.Index(string(p[at:]), name)
+		if i < 0 {
+			return value, found
+		}
+		from := at + i
+		at = from + len(name)
+		if at == len(p) {
+			return value, found
+		}
+		if p[at] != nameValueSeparator || from > 0 && p[from-1] != propertySeparator {
+			continue
+		}
+		at++
+		end := len(p)
+		if n := strings.IndexByte(string(p[at:]), propertySeparator); n >= 0 {
+			end = at + n
+		}
+		if end > at {
+			value, found = string(p[at:end]), true
+		}
+		at = end
+	}
 }
 
 // All yields the pairs that a reader sees, in their order on the wire. A name that occurs twice is yielded twice: the

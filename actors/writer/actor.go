@@ -82,7 +82,7 @@ func New(cfg Config) *Actor {
 		cfg.SegmentWait = defaultSegmentWait
 	}
 	if cfg.NowMs == nil {
-		cfg.NowMs = func() int64 { return time.Now().UnixMilli() }
+		cfg.NowMs = new(clock).nowMs
 	}
 	return &Actor{cfg: cfg, tail: newAppender(cfg.Log, cfg.Offsets)}
 }

@@ -94,14 +94,15 @@ func (a *appender) wrap(room int) {
 
 // locked is the other side: the same append, publication and fault guard behind a mutex.
 type locked struct {
-	mu   sync.Mutex
-	tail *appender
+	mu    sync.Mutex
+	tail  *appender
+	clock clock
 }
 
 func (l *locked) put(g *messages.PutGroup) {
 	for _, p := range g.Puts {
 		l.mu.Lock()
-		l.tail.tick(time.Now().UnixMilli())
+		l.tail.tick(l.clock.nowMs())
 		l.tail.wrap(len(p.Records))
 		if err := guardedAppend(l.tail, p); err != nil {
 			panic(err)

@@ -46,7 +46,7 @@ func (b *bench) query(w io.Writer) error {
 	if _, err := b.produce(load{threads: 1, time: time.Hour, msgs: keys, batch: 1}); err != nil {
 		return err
 	}
-	look := func(_ int, end time.Time, p *phase) error { return b.lookUp(first, keys, end, p) }
+	look := func(_ int, end time.Duration, p *phase) error { return b.lookUp(first, keys, end, p) }
 	if _, err := b.readers(seconds(o.Warmup), look); err != nil {
 		return err
 	}
@@ -62,15 +62,15 @@ func (b *bench) query(w io.Writer) error {
 }
 
 // readers runs a reader on each thread for a time.
-func (b *bench) readers(d time.Duration, read func(thread int, end time.Time, p *phase) error) (phase, error) {
+func (b *bench) readers(d time.Duration, read func(thread int, end time.Duration, p *phase) error) (phase, error) {
 	all := phase{latency: newHistogram()}
 	parts := make([]phase, b.opt.Threads)
 	errs := make([]error, b.opt.Threads)
-	cpu, began := cpuSeconds(), time.Now()
+	cpu, began, end := cpuSeconds(), time.Now(), sinceStart()+d
 	var wg sync.WaitGroup
 	for t := range parts {
 		parts[t].latency = newHistogram()
-		wg.Go(func() { errs[t] = read(t, began.Add(d), &parts[t]) })
+		wg.Go(func() { errs[t] = read(t, end, &parts[t]) })
 	}
 	wg.Wait()
 	all.seconds, all.cpu = time.Since(began).Seconds(), cpuSeconds()-cpu
@@ -85,14 +85,14 @@ func (b *bench) readers(d time.Duration, read func(thread int, end time.Time, p 
 	return all, nil
 }
 
-func (b *bench) readQueue(queue int, end time.Time, p *phase) error {
+func (b *bench) readQueue(queue int, end time.Duration, p *phase) error {
 	ask := messages.GetMessage{
 		Queue: messages.QueueKey{Topic: topicNames(1)[0], QueueID: int32(queue)}, MaxMessages: b.opt.Batch, MaxBytes: 16 << 20,
 	}
 	var buffer []byte
 	for {
-		began := time.Now()
-		if !began.Before(end) {
+		began := sinceStart()
+		if began >= end {
 			return nil
 		}
 		got, err := b.store.Get(b.opt.ctx, ask)
@@ -111,17 +111,17 @@ func (b *bench) readQueue(queue int, end time.Time, p *phase) error {
 			ask.Offset = got.MinOffset
 		}
 		got.Release()
-		p.latency.add(time.Since(began))
+		p.latency.add(sinceStart() - began)
 		p.msgs += int64(n)
 	}
 }
 
-func (b *bench) lookUp(first, keys int64, end time.Time, p *phase) error {
+func (b *bench) lookUp(first, keys int64, end time.Duration, p *phase) error {
 	until := time.Now().Add(time.Hour).UnixMilli()
 	topic := topicNames(1)[0]
 	for {
-		began := time.Now()
-		if !began.Before(end) {
+		began := sinceStart()
+		if began >= end {
 			return nil
 		}
 		found, err := b.store.Query(b.opt.ctx, messages.QueryMessage{
@@ -133,7 +133,7 @@ func (b *bench) lookUp(first, keys int64, end time.Time, p *phase) error {
 		if len(found) == 0 {
 			p.failed++
 		}
-		p.latency.add(time.Since(began))
+		p.latency.add(sinceStart() - began)
 		p.msgs++
 	}
 }

@@ -38,6 +38,7 @@ type Options struct {
 	Flush       string // sync or async; empty: what the workload says
 	Peer        string
 	Keep        bool
+	Profile     string
 	Opt         []string // key=value, as in broker.conf
 
 	given func(string) bool
@@ -71,6 +72,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Flush, "flush", "", "sync or async; put-sync: sync")
 	f.StringVar(&o.Peer, "peer", "actormq", "name in the output")
 	f.BoolVar(&o.Keep, "keep", false, "keep the directory")
+	f.StringVar(&o.Profile, "cpuprofile", "", "file for a CPU profile of the whole run")
 	f.StringArrayVar(&o.Opt, "opt", nil, "key=value as in broker.conf, any number of times")
 	o.given = f.Changed
 }

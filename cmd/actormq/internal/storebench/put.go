@@ -2,8 +2,11 @@ package storebench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime/pprof"
 	"time"
 )
 
@@ -13,6 +16,32 @@ func Run(ctx context.Context, o *Options, w io.Writer) error {
 	if err := o.finish(); err != nil {
 		return err
 	}
+	stop, err := o.profile()
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.run(w), stop())
+}
+
+// profile begins a CPU profile, when one is wanted, and returns what ends it.
+func (o *Options) profile() (stop func() error, err error) {
+	if o.Profile == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(o.Profile)
+	if err != nil {
+		return nil, fmt.Errorf("make the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("profile: %w", err), f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+func (o *Options) run(w io.Writer) error {
 	switch o.Workload {
 	case "put", "put-sync", "put-batch", "put-topics":
 		return with(o, func(b *bench) error { return b.put(w) })

@@ -12,4 +12,5 @@ const (
 	RoleQueueBuilder Role = "reput-dispatcher/queue-builder"
 	RoleIndexer      Role = "index-builder"
 	RolePullHold     Role = "pull-hold"
+	RoleCleaner      Role = "cleaner"
 )

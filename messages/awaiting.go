@@ -50,14 +50,32 @@ type RebuildQueue struct {
 // Refuse answers with an error.
 func (m RebuildQueue) Refuse(cause error) { m.Answer.Refuse(cause) }
 
+// DestroyTopic asks a queue builder to delete the queues of a topic, in two steps. The first, with Below -1, is sent before the
+// writer forgets the topic's offsets: from then on a message with queue offset 0 replaces a queue that has others. The second
+// has the log's end at which they were forgotten: queues that have nothing from there on are deleted. Each is answered when
+// it is done, the second when the deletion is durable.
+//
+// Sender: deletion of a topic. Receiver: the queue builder of each shard. Bound: one for each caller that waits.
+type DestroyTopic struct {
+	Topic  string
+	Below  PhysicalOffset
+	Answer *Answer[struct{}]
+}
+
+// Refuse answers with an error.
+func (m DestroyTopic) Refuse(cause error) { m.Answer.Refuse(cause) }
+
 // DestroyQueue asks a queue builder to delete a queue with its files. It is answered when the deletion is durable; a queue
 // that is not there is no error. A message that comes later makes a queue that begins at its offset.
+// A queue with a record at or behind Below stays; 0 is no limit.
 //
 // Sender: cleaner, deletion of a topic. Receiver: the queue builder of that queue's shard. Bound: one for each caller that
 // waits.
 type DestroyQueue struct {
-	Queue  QueueKey
-	Answer *Answer[struct{}]
+	Queue     QueueKey
+	Below     PhysicalOffset
+	KeepRange bool // an empty queue stays, that begins where this one ends: its offsets go on
+	Answer    *Answer[struct{}]
 }
 
 // Refuse answers with an error.

@@ -10,6 +10,8 @@ var (
 	ErrBusy = errors.New("busy: the queue is full")
 	// ErrFailed: a storage actor has failed for good; the wrapped cause says why.
 	ErrFailed = errors.New("storage actor failed")
+	// ErrDiskFull: the disk is too full to take more messages; the message says which, how full, and the limit.
+	ErrDiskFull = errors.New("the disk is full")
 	// ErrPanicked: handling the request panicked; whether it took effect is unknown.
 	ErrPanicked = errors.New("handling the request panicked")
 )

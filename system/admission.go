@@ -12,6 +12,7 @@ type admission struct {
 	puts, bytes       atomic.Int64
 
 	closed  atomic.Pointer[error] // why nothing more enters
+	full    atomic.Pointer[error] // why nothing enters now: the disk is full
 	drained chan struct{}         // closed once nothing is in flight after close
 	once    sync.Once
 }
@@ -24,6 +25,10 @@ func newAdmission(maxPuts int, maxBytes int64) *admission {
 func (a *admission) enter(n int64) error {
 	puts, bytes := a.puts.Add(1), a.bytes.Add(n)
 	if cause := a.closed.Load(); cause != nil {
+		a.leave(n)
+		return *cause
+	}
+	if cause := a.full.Load(); cause != nil {
 		a.leave(n)
 		return *cause
 	}
@@ -48,9 +53,21 @@ func (a *admission) close(cause error) {
 	a.leave(0)
 }
 
-// cause says why nothing more enters, nil while the door is open.
+// setFull refuses puts while the disk is full; nil takes them again.
+func (a *admission) setFull(cause error) {
+	if cause == nil {
+		a.full.Store(nil)
+		return
+	}
+	a.full.Store(&cause)
+}
+
+// cause says why nothing enters, nil while the door is open.
 func (a *admission) cause() error {
 	if c := a.closed.Load(); c != nil {
+		return *c
+	}
+	if c := a.full.Load(); c != nil {
 		return *c
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/actormq/actormq/actors/cleaner"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
@@ -62,6 +63,19 @@ type Options struct {
 	DiskTransferMessages int           // maxTransferCountOnMessageInDisk; default 8
 	MemoryRatioPercent   int           // accessMessageInMemoryMaxRatio; default 40
 
+	FileReservedTime    time.Duration // fileReservedTime; default 72 h
+	DeleteWhen          string        // deleteWhen: hours of the day in which expired files go, local time; default "04"
+	MaxUsedPercent      int           // diskMaxUsedSpaceRatio: above it expired files go at any hour; default 75, 10 to 95
+	CleanForcibly       int           // diskSpaceCleanForciblyRatio, %: above it files go before they expire; default 85
+	WarningPercent      int           // diskSpaceWarningLevelRatio, %: above it puts are refused; default 90
+	NoForcedCleaning    bool          // cleanFileForciblyEnable=false: files never go before they expire
+	CleanInterval       time.Duration // cleanResourceInterval; default 10 s, the first round after 60 s
+	FilePause           time.Duration // deleteCommitLogFilesInterval; default 100 ms
+	QueuePause          time.Duration // deleteConsumeQueueFilesInterval; default 100 ms
+	DestroyFileForcibly time.Duration // destroyMapedFileIntervalForcibly: then a file goes though it is being read; default 120 s
+	RedeleteInterval    time.Duration // redeleteHangedFileInterval; default 120 s
+	BallastBytes        int64         // room that is kept for a full disk; default 64 MiB, a segment at most; -1 for none
+
 	MaxPendingPuts  int   // puts in flight; beyond it a put is refused with OS_PAGECACHE_BUSY; default 65,536
 	MaxPendingBytes int64 // bytes of them; default 256 MiB
 	MaxParkedPulls  int   // pulls held back at once; default 100,000
@@ -104,6 +118,18 @@ func (o Options) Defaults() Options {
 	def(&o.DiskTransferBytes, 64<<10)
 	def(&o.DiskTransferMessages, 8)
 	def(&o.MemoryRatioPercent, 40)
+	def(&o.FileReservedTime, 72*time.Hour)
+	def(&o.DeleteWhen, "04")
+	def(&o.MaxUsedPercent, 75)
+	o.MaxUsedPercent = min(max(o.MaxUsedPercent, 10), 95) // as RocketMQ does
+	def(&o.CleanForcibly, 85)
+	def(&o.WarningPercent, 90)
+	def(&o.CleanInterval, 10*time.Second)
+	def(&o.FilePause, 100*time.Millisecond)
+	def(&o.QueuePause, 100*time.Millisecond)
+	def(&o.DestroyFileForcibly, 2*time.Minute)
+	def(&o.RedeleteInterval, 2*time.Minute)
+	def(&o.BallastBytes, min(64<<20, o.SegmentBytes))
 	def(&o.MaxPendingPuts, 1<<16)
 	def(&o.MaxPendingBytes, 256<<20)
 	def(&o.MaxParkedPulls, 100_000)
@@ -145,6 +171,8 @@ func (o Options) Validate() error {
 	for name, d := range map[string]time.Duration{
 		"FlushInterval": o.FlushInterval, "FlushThorough": o.FlushThorough, "SyncFlushTimeout": o.SyncFlushTimeout,
 		"QueueFlushInterval": o.QueueFlushInterval, "QueueFlushThorough": o.QueueFlushThorough, "StopTimeout": o.StopTimeout,
+		"FileReservedTime": o.FileReservedTime, "CleanInterval": o.CleanInterval, "FilePause": o.FilePause, "QueuePause": o.QueuePause,
+		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}
@@ -154,6 +182,11 @@ func (o Options) Validate() error {
 		"a transfer limit is not above 0")
 	check(o.MemoryRatioPercent > 0 && o.MemoryRatioPercent <= 100, "MemoryRatioPercent is %d: 1 to 100", o.MemoryRatioPercent)
 	check(o.MaxPendingPuts > 0 && o.MaxPendingBytes > 0, "a limit of pending puts is not above 0")
+	for name, percent := range map[string]int{"CleanForcibly": o.CleanForcibly, "WarningPercent": o.WarningPercent} {
+		check(percent >= 1 && percent <= 100, "%s is %d: 1 to 100 percent", name, percent)
+	}
+	_, err := cleaner.ParseHours(o.DeleteWhen)
+	check(err == nil, "DeleteWhen: %w", err)
 	check(o.StoreHost.IsValid(), "StoreHost is no address and port")
 	if _, err := messages.ParseDelayLevels(o.DelayLevels); err != nil {
 		check(false, "DelayLevels: %w", err)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/cleaner"
 	"github.com/actormq/actormq/actors/flusher"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
@@ -38,9 +40,13 @@ type Store struct {
 	pullHold  actors.Peer
 	parked    func() int64 // pulls that are held
 	flushed   *flusher.Actor
+	cleaner   *cleaner.Actor
+	deleting  chan struct{} // one deletion of a topic at a time has its token
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
 	flushBell *actors.Bell // rung when a flush need not wait for the timer; nil: never
+
+	dispatched *atomic.Int64 // physical offset below which everything is built
 
 	failure failure
 	closing sync.Once
@@ -63,10 +69,13 @@ func Open(opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, files: files, log: files.Log, queues: files.Queues, index: files.Index,
 		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
+		deleting: make(chan struct{}, 1),
 	}
 	s.puts.New = func() any { return messages.NewPutMessage() }
 	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
+	s.cast = newCast(opt)
+	s.cleaner = s.newCleaner()
 	if err := s.spawn(); err != nil {
 		s.cast.stopAll()
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())

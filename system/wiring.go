@@ -32,9 +32,8 @@ type cast struct {
 
 // spawn starts the actors, those first whom the others tell.
 func (s *Store) spawn() error {
-	s.cast = newCast(s.opt)
 	steps := []func() error{
-		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnAllocatorAndWriter,
+		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnAllocatorAndWriter, s.spawnCleaner,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -125,7 +124,8 @@ func (s *Store) spawnBuilders() error {
 	hold := reput.Listener{Peer: s.pullHold, Wants: func(messages.QueueKey) bool { return s.parked() > 0 }}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
 		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold},
-		Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
+		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
+		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,
 	})
 	if _, err := s.cast.spawn(actors.RoleQueueBuilder, queues, s.blocking(actors.RoleQueueBuilder)); err != nil {
@@ -135,7 +135,8 @@ func (s *Store) spawnBuilders() error {
 		return nil
 	}
 	a := indexer.New(indexer.Config{
-		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
+		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
+		Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
 	})
 	_, err := s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
 	return err
@@ -160,6 +161,7 @@ func (s *Store) spawnDispatcher() error {
 		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders,
 		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
+	s.dispatched = a.DispatchedTo
 	_, err := s.cast.spawn(actors.RoleDispatcher, a, s.blocking(actors.RoleDispatcher))
 	return err
 }
@@ -169,7 +171,8 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	window := max(o.WindowBytes, 0)
 	alloc, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
 		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
-		SegmentBytes: o.SegmentBytes, WindowBytes: window, Log: o.Logger,
+		SegmentBytes: o.SegmentBytes, WindowBytes: window, Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner),
+		Log: o.Logger,
 	}), s.blocking(actors.RoleAllocator))
 	if err != nil {
 		return err
@@ -183,7 +186,7 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	w := writer.New(writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
 		Allocator: alloc, Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
-		WindowBytes: window,
+		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window,
 	})
 	s.writer = mailbox.New(mailbox.Options{
 		Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -23,19 +26,30 @@ type Config struct {
 	SegmentBytes int64
 	WindowBytes  int64         // pages populated ahead of the tail; 0: none
 	RetryPause   time.Duration // between attempts after a failure
-	Log          zerolog.Logger
+	// Reserved is how much room must be left on the disk for others, in bytes; nil: none.
+	Reserved func() int64
+	Space    actors.Peer // told messages.SpaceProblem
+	Log      zerolog.Logger
 }
 
 const (
 	defaultRetryPause = time.Second
 	slowAllocation    = 100 * time.Millisecond
+	reminderInterval  = time.Minute // between lines that say that it still fails
 )
 
 // Actor is the segment allocator.
 type Actor struct {
 	cfg     Config
 	self    actors.Peer
-	retries map[int64]*time.Timer // by segment start; one for each segment that could not be made
+	retries map[int64]retry // by segment start; one for each segment that could not be made
+	said    time.Time       // when the log was told of a failure; zero: the last attempt has succeeded
+}
+
+// retry is a request that is made again by its timer.
+type retry struct {
+	timer  *time.Timer
+	wanted actors.SegmentWanted
 }
 
 // New returns the actor.
@@ -43,7 +57,7 @@ func New(cfg Config) *Actor {
 	if cfg.RetryPause <= 0 {
 		cfg.RetryPause = defaultRetryPause
 	}
-	return &Actor{cfg: cfg, retries: map[int64]*time.Timer{}}
+	return &Actor{cfg: cfg, retries: map[int64]retry{}}
 }
 
 // Receive implements actor.Actor.
@@ -51,13 +65,19 @@ func (a *Actor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+		a.removeDrafts()
 	case actors.SegmentWanted:
 		a.segment(m)
+	case messages.SpaceFreed:
+		for _, r := range slices.Collect(maps.Values(a.retries)) {
+			r.timer.Stop()
+			a.segment(r.wanted)
+		}
 	case actors.WindowWanted:
 		a.window(m)
 	case *actor.Stopping:
-		for _, t := range a.retries {
-			t.Stop()
+		for _, r := range a.retries {
+			r.timer.Stop()
 		}
 	}
 }
@@ -67,15 +87,68 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	began := time.Now()
 	s, err := a.make(m.Start)
 	if err != nil {
-		a.cfg.Log.Error().Err(err).Int64("start", m.Start).Dur("retry_in", a.cfg.RetryPause).Msg("making a segment failed")
-		m.ReplyTo.Send(actors.SegmentFailed{Start: m.Start, Err: err})
-		a.retries[m.Start] = a.self.After(a.cfg.RetryPause, m)
+		a.failed(m, err)
 		return
+	}
+	if !a.said.IsZero() && len(a.retries) == 0 {
+		a.said = time.Time{}
+		a.cfg.Space.Send(messages.SpaceProblem{Part: part})
+		a.cfg.Log.Info().Str("file", s.Path()).Msg("segments can be made again")
 	}
 	if took := time.Since(began); took > slowAllocation {
 		a.cfg.Log.Warn().Str("file", s.Path()).Dur("took", took).Msg("making a segment was slow")
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s})
+}
+
+// part is how the allocator is called in messages.SpaceProblem.
+const part = "segment allocator"
+
+// failed answers, and has the attempt repeated. The log is told once, and then now and then.
+func (a *Actor) failed(m actors.SegmentWanted, err error) {
+	if now := time.Now(); now.Sub(a.said) >= reminderInterval {
+		a.said = now
+		a.cfg.Log.Error().Err(err).Int64("start", m.Start).Dur("retry_in", a.cfg.RetryPause).
+			Msg("making a segment failed: it is tried again until it succeeds")
+	}
+	if errors.Is(err, vfs.ErrNoSpace) {
+		a.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: err})
+	}
+	m.ReplyTo.Send(actors.SegmentFailed{Start: m.Start, Err: err})
+	a.retries[m.Start] = retry{timer: a.self.After(a.cfg.RetryPause, m), wanted: m}
+}
+
+// room refuses a segment that would take what is reserved for others.
+func (a *Actor) room() error {
+	if a.cfg.Reserved == nil {
+		return nil
+	}
+	reserved := a.cfg.Reserved()
+	if reserved == 0 {
+		return nil
+	}
+	u, err := a.cfg.Disk.Usage(a.cfg.PrepareDir)
+	if err == nil && u.FreeBytes < a.cfg.SegmentBytes+reserved {
+		return fmt.Errorf("make segment: %d bytes are free in %s, %d are needed beside a reserve of %d: %w",
+			u.FreeBytes, a.cfg.PrepareDir, a.cfg.SegmentBytes, reserved, vfs.ErrNoSpace)
+	}
+	return nil // unknown: the allocation itself tells
+}
+
+// removeDrafts deletes what a crash left half made: it may be what fills the disk.
+func (a *Actor) removeDrafts() {
+	entries, err := a.cfg.Disk.List(a.cfg.PrepareDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, e := range entries {
+		if _, bad := segments.ParseName(e.Name); bad == nil {
+			err = errors.Join(err, a.removeDraft(path.Join(a.cfg.PrepareDir, e.Name)))
+		}
+	}
+	if err != nil {
+		a.cfg.Log.Warn().Err(err).Str("dir", a.cfg.PrepareDir).Msg("what an earlier run left half made could not be removed")
+	}
 }
 
 // make creates a segment beside the log, and moves it in once it is whole.
@@ -86,6 +159,9 @@ func (a *Actor) make(start int64) (*segments.Segment, error) {
 		return nil, fmt.Errorf("make segment %s: %w", final, fs.ErrExist)
 	}
 	if err := a.prepareDirs(draft); err != nil {
+		return nil, err
+	}
+	if err := a.room(); err != nil {
 		return nil, err
 	}
 	s, err := segments.Create(a.cfg.Disk, draft, start, a.cfg.SegmentBytes)

@@ -7,4 +7,8 @@
 //
 //	SegmentWanted → SegmentReady | SegmentFailed (and another attempt after a pause)
 //	WindowWanted  → WindowReady
+//	SpaceFreed    what failed is tried again at once
+//
+// A full disk is said once, and then once a minute: to the log, and by SpaceProblem to the cleaner. While the ballast is
+// given up, its room is left alone.
 package allocator

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/index"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // Config is what an index builder is made of.
@@ -20,6 +21,7 @@ type Config struct {
 	Index    *index.Set
 	Flusher  actors.Peer   // told IndexFlushed
 	Interval time.Duration // between flushes; 0: 60 s
+	Space    actors.Peer   // told messages.SpaceProblem
 	// OnBroken is told once when the index is not built any further; it must not block.
 	OnBroken func(error)
 	Logger   zerolog.Logger
@@ -29,6 +31,7 @@ const (
 	defaultInterval = time.Minute
 	firstPause      = 100 * time.Millisecond // after a failed attempt, doubled each time
 	maxPause        = 30 * time.Second
+	maxSpacePause   = 2 * time.Second
 )
 
 // Actor is the index builder.
@@ -44,6 +47,7 @@ type Actor struct {
 	builtMs int64 // store timestamp of the last record built
 	toldMs  int64
 	broken  error // why the index is not built any further
+	short   bool  // Space has been told that there is no room
 }
 
 type (
@@ -76,6 +80,10 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case flushTick:
 		a.tick = nil
 		a.flush()
+	case messages.ExpireIndex:
+		if n, err := a.cfg.Index.DeleteBelow(m.Below); err != nil {
+			a.cfg.Logger.Error().Err(err).Int("deleted", n).Msg("deleting expired index files failed; it is tried again")
+		}
 	case messages.FlushIndex:
 		m.Answer.Complete(a.builtMs, a.flush())
 	case *actor.Started:
@@ -95,6 +103,10 @@ func (a *Actor) build() {
 		}
 		if n := len(d.Batch.Requests); n > 0 {
 			a.builtMs = d.Batch.Requests[n-1].StoreTimestampMs
+		}
+		if a.short {
+			a.short = false
+			a.cfg.Space.Send(messages.SpaceProblem{Part: "index"})
 		}
 		a.pause, a.done = 0, 0
 		a.held[0] = nil
@@ -130,6 +142,15 @@ func (a *Actor) failed(err error) {
 		return
 	}
 	a.pause = min(max(2*a.pause, firstPause), maxPause)
+	if errors.Is(err, vfs.ErrNoSpace) {
+		a.pause = min(a.pause, maxSpacePause) // a deletion helps at once
+		if a.short {
+			a.retry = a.self.After(a.pause, retryTick{})
+			return // said already
+		}
+		a.short = true
+		a.cfg.Space.Send(messages.SpaceProblem{Part: "index", Err: err, Refuse: true})
+	}
 	a.cfg.Logger.Error().Err(err).Dur("retry_in", a.pause).Msg("building the index failed; it is tried again")
 	a.retry = a.self.After(a.pause, retryTick{})
 }

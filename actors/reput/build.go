@@ -128,9 +128,15 @@ func (a *QueueBuilder) appendUnit(st *queueState, r *messages.DispatchRequest) e
 
 // misfit handles a record whose unit was not taken.
 func (a *QueueBuilder) misfit(st *queueState, r *messages.DispatchRequest, err error) {
-	if errors.Is(err, consumequeue.ErrGap) {
+	switch {
+	case errors.Is(err, consumequeue.ErrGap):
 		a.startRepair(st, r, err)
 		return
+	case errors.Is(err, consumequeue.ErrOrder) && r.QueueOffset == 0 && a.reborn[r.Queue.Topic]:
+		// The writer counts from 0 again, and what the queue has is of the topic's life before.
+		if err = a.beginAnew(st, r); err == nil {
+			return
+		}
 	}
 	st.refused++
 	a.refuseRecord(r, st.refused, err)

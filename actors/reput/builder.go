@@ -31,6 +31,7 @@ type QueueConfig struct {
 
 	Listeners []Listener
 	Flusher   actors.Peer // told QueuesFlushed
+	Space     actors.Peer // told messages.SpaceProblem
 
 	Interval         time.Duration // flushIntervalConsumeQueue; 0: 1 s
 	LeastPages       int           // flushConsumeQueueLeastPages; 0: 2, -1: whatever there is
@@ -60,6 +61,7 @@ const (
 
 	pageBytes     = 4096
 	maxRetryPause = 30 * time.Second // between attempts to write, at most
+	maxSpacePause = 2 * time.Second  // the same while there is no room
 )
 
 func (c QueueConfig) withDefaults() QueueConfig {
@@ -108,7 +110,8 @@ type QueueBuilder struct {
 	self actors.Peer
 
 	queues  map[messages.QueueKey]*queueState
-	last    *queueState // of the record before
+	reborn  map[string]bool // topics that are being deleted: their queues begin anew with offset 0
+	last    *queueState     // of the record before
 	built   messages.PhysicalOffset
 	builtMs int64 // store timestamp of the last record built
 	refused int64 // records whose topic is no folder name
@@ -138,7 +141,7 @@ type queueState struct {
 func NewQueueBuilder(cfg QueueConfig) *QueueBuilder {
 	cfg = cfg.withDefaults()
 	return &QueueBuilder{
-		cfg: cfg, built: cfg.Built, queues: map[messages.QueueKey]*queueState{},
+		cfg: cfg, built: cfg.Built, queues: map[messages.QueueKey]*queueState{}, reborn: map[string]bool{},
 		arrivals: make([][]messages.Arrival, len(cfg.Listeners)),
 		flush:    flushState{thorough: time.Now(), pause: cfg.Interval},
 	}
@@ -168,11 +171,27 @@ func (a *QueueBuilder) Receive(ctx actor.Context) {
 		a.rebuild(m)
 	case messages.DestroyQueue:
 		a.destroy(m)
+	case messages.DestroyTopic:
+		a.destroyTopic(m)
 	case *actor.Started:
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+		a.takeOver()
 	case *actor.Stopping:
 		a.stopping()
 	}
+}
+
+// takeOver has what recovery could not write, because the disk was full, written by the timer.
+func (a *QueueBuilder) takeOver() {
+	a.cfg.Table.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if q.Pending() > 0 && ShardOf(key, a.cfg.Shards) == a.cfg.Shard {
+			if st, err := a.state(key); err == nil {
+				a.flush.touch(st)
+			}
+		}
+	})
+	a.countPending()
+	a.armTick()
 }
 
 func (a *QueueBuilder) batch(b *mailbox.Batch) {
@@ -238,31 +257,4 @@ func (a *QueueBuilder) stopping() {
 	}
 	a.refuseAll()
 	a.buildHeld()
-}
-
-// destroy deletes a queue.
-func (a *QueueBuilder) destroy(m messages.DestroyQueue) {
-	if a.failed != nil {
-		m.Refuse(a.failed)
-		return
-	}
-	if st := a.queues[m.Queue]; st != nil {
-		a.forget(st)
-	}
-	var err error
-	if q := a.cfg.Table.Lookup(m.Queue); q != nil {
-		err = q.Destroy()
-	}
-	m.Answer.Complete(struct{}{}, err)
-}
-
-// forget drops what is known of a queue that is being deleted.
-func (a *QueueBuilder) forget(st *queueState) {
-	delete(a.queues, st.key)
-	a.last = nil
-	a.flush.forget(st)
-	if st.repair != nil {
-		st.repair.refuse(consumequeue.ErrDestroyed)
-		a.unqueue(st)
-	}
 }

@@ -30,6 +30,7 @@
 //	FlushQueues    make everything durable, then answer
 //	RebuildQueue   read the log again from the queue's end on
 //	DestroyQueue   delete a queue
+//	DestroyTopic   delete the queues of a topic, while it may be coming to life again
 //
 // It never puts a unit at another place than its own. At a gap the queue stops growing, and what it lacks is read from the
 // log again, on a goroutine of its own, until it has caught up; when the log does not hold it, the queue is stuck, which

@@ -7,6 +7,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // flushState is what the queue builder knows of writing and syncing.
@@ -18,6 +19,8 @@ type flushState struct {
 	running *flushJob
 	asked   []messages.FlushQueues // wait for the next thorough flush
 	serving []messages.FlushQueues // wait for the running one
+
+	short bool // Space has been told that there is no room
 
 	timer    *time.Timer
 	pause    time.Duration // until the next tick
@@ -214,12 +217,29 @@ func (a *QueueBuilder) pauseAfter(err error) {
 	f := &a.flush
 	if err == nil {
 		f.pause = a.cfg.Interval
+		if f.short {
+			f.short = false
+			a.cfg.Space.Send(messages.SpaceProblem{Part: part})
+		}
 		return
 	}
-	a.cfg.Logger.Error().Err(err).Dur("retry_in", f.pause).Int64("pending", f.pending).
-		Msg("writing consume queues failed: their units stay in memory, it is tried again")
-	f.pause = min(2*f.pause, max(maxRetryPause, a.cfg.Interval))
+	said := f.short
+	if f.short = errors.Is(err, vfs.ErrNoSpace); f.short {
+		a.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: err, Refuse: true})
+	}
+	if !said || !f.short {
+		a.cfg.Logger.Error().Err(err).Dur("retry_in", f.pause).Int64("pending", f.pending).
+			Msg("writing consume queues failed: their units stay in memory, it is tried again")
+	}
+	longest := maxRetryPause
+	if f.short {
+		longest = maxSpacePause // a deletion helps at once
+	}
+	f.pause = min(2*f.pause, max(longest, a.cfg.Interval))
 }
+
+// part is how the queue builder is called in messages.SpaceProblem.
+const part = "consume queues"
 
 func (a *QueueBuilder) countPending() {
 	a.flush.pending = 0

@@ -29,6 +29,7 @@ type Config struct {
 
 	Allocator actors.Peer
 	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
+	Space     actors.Peer    // told messages.SpaceProblem when puts are refused because the disk is full, and when that is over
 
 	// OnFailed is told once when the writer fails; it must not block.
 	OnFailed func(messages.Failed)
@@ -70,6 +71,7 @@ type Actor struct {
 	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
 	parkTimer  *time.Timer
 	segmentErr error // why the last attempt to make a segment failed
+	short      bool  // Space has been told that there is no room
 
 	failed     error
 	rebuilding bool
@@ -107,12 +109,13 @@ func (w *Actor) Receive(ctx actor.Context) {
 	case actors.SegmentReady:
 		w.segmentReady(m)
 	case actors.SegmentFailed:
-		w.segmentErr = m.Err
-		w.expireParked()
+		w.segmentFailed(m.Err)
 	case actors.WindowReady:
 		w.window.ready(m)
 	case parkExpired:
 		w.expireParked()
+	case messages.ForgetTopic:
+		w.forget(m)
 	case rebuilt:
 		w.rebuilt(m)
 	case messages.Failed:
@@ -210,7 +213,7 @@ func (w *Actor) take(m any) {
 	}
 	if w.segmentErr != nil && !w.rebuilding {
 		// The disk is full, say: waiting would only turn the reason into the client's own timeout. The allocator goes on trying.
-		failPut(m, messages.CreateMapedFileFailed, w.noSegment())
+		w.refuseFull(m)
 		return
 	}
 	w.park(m)

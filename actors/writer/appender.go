@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
@@ -46,6 +47,11 @@ func (a *appender) setOffsets(offsets map[messages.QueueKey]messages.QueueOffset
 	for key, next := range offsets {
 		a.offsets[key] = &next
 	}
+}
+
+// forget drops the offsets of a topic's queues.
+func (a *appender) forget(topic string) {
+	maps.DeleteFunc(a.offsets, func(key messages.QueueKey, _ *messages.QueueOffset) bool { return key.Topic == topic })
 }
 
 // tick takes the time for the records that follow. It never goes back, even when the clock does.

@@ -5,7 +5,9 @@
 //	PutMessage, PutGroup   append; answer at once, or hand on to the flusher, which answers when the bytes are durable
 //	SegmentReady           the next segment: puts that had to wait for it go first
 //	SegmentFailed          why there is none: until the next SegmentReady, puts that need one are answered
-//	                       CREATE_MAPEDFILE_FAILED at once, those that wait already at their deadline
+//	                       CREATE_MAPEDFILE_FAILED at once, those that wait already at their deadline; on a full disk all
+//	                       of them SERVICE_NOT_AVAILABLE at once
+//	ForgetTopic            a topic is deleted: its queues begin at offset 0 again
 //	WindowReady            pages ahead of the tail are populated
 //	Rebuilt                the state has been read from the files again after a panic
 //	Failed                 a storage actor has failed: nothing more is acknowledged

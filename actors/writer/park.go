@@ -9,6 +9,7 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // park keeps a message until there is a segment for it. The order of the puts is kept: while anything is parked,
@@ -58,8 +59,8 @@ func (w *Actor) expireParked() {
 	var oldest time.Time
 	for _, m := range w.parked {
 		d := leadOf(m).Deadline
-		if !d.After(now) {
-			failPut(m, messages.CreateMapedFileFailed, w.noSegment())
+		if !d.After(now) || w.diskFull() {
+			w.refuseFull(m)
 			continue
 		}
 		if oldest.IsZero() || d.Before(oldest) {
@@ -72,6 +73,47 @@ func (w *Actor) expireParked() {
 	if len(keep) > 0 {
 		w.armPark(oldest.Sub(now))
 	}
+}
+
+// segmentFailed notes why there is no segment. On a full disk nobody waits: only a deletion helps, and nobody knows when.
+func (w *Actor) segmentFailed(cause error) {
+	w.segmentErr = cause
+	if !w.rebuilding {
+		w.expireParked()
+	}
+}
+
+func (w *Actor) diskFull() bool { return errors.Is(w.segmentErr, vfs.ErrNoSpace) }
+
+// refuseFull refuses a put for which there is no segment. That the disk is full is said in the words of that state
+// (spec/store.md §9.5).
+func (w *Actor) refuseFull(m any) {
+	if !w.diskFull() {
+		failPut(m, messages.CreateMapedFileFailed, w.noSegment())
+		return
+	}
+	failPut(m, messages.ServiceNotAvailable, errors.Join(messages.ErrDiskFull, w.noSegment()))
+	if !w.short {
+		w.short = true
+		w.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: w.segmentErr, Refuse: true})
+	}
+}
+
+// part is how the writer is called in messages.SpaceProblem.
+const part = "commit log"
+
+// forget makes the queues of a topic begin at offset 0 again.
+func (w *Actor) forget(m messages.ForgetTopic) {
+	if w.failed != nil {
+		m.Refuse(w.failed)
+		return
+	}
+	if w.rebuilding {
+		m.Refuse(messages.ErrBusy)
+		return
+	}
+	w.tail.forget(m.Topic)
+	m.Answer.Complete(w.cfg.Log.End(), nil)
 }
 
 // noSegment says why there is no segment, as far as that is known.
@@ -114,6 +156,10 @@ func (w *Actor) segmentReady(m actors.SegmentReady) {
 		return
 	}
 	w.segmentErr = nil
+	if w.short {
+		w.short = false
+		w.cfg.Space.Send(messages.SpaceProblem{Part: part})
+	}
 	w.ready = append(w.ready, m.Segment)
 	// After failures they may come in any order.
 	slices.SortFunc(w.ready, func(a, b *segments.Segment) int { return cmp.Compare(a.Start(), b.Start()) })

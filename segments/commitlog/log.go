@@ -21,8 +21,8 @@ type Foreign struct {
 	Reason error
 }
 
-// Log is a commit log. One owner (recovery, then the writer) calls Add, Publish, CutTo and DropFirst; every other method
-// is safe for any goroutine.
+// Log is a commit log. One owner (recovery, then the writer) calls Add, Publish and CutTo; every other method is safe for
+// any goroutine.
 type Log struct {
 	disk         vfs.Disk
 	dir          string

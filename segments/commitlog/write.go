@@ -6,7 +6,25 @@ import (
 )
 
 // Add appends a segment that nothing is written to yet. Only the owner calls it; the segment follows the last one.
-func (l *Log) Add(s *segments.Segment) { l.view.Store(l.view.Load().Append(s)) }
+func (l *Log) Add(s *segments.Segment) {
+	for old := l.view.Load(); !l.view.CompareAndSwap(old, old.Append(s)); old = l.view.Load() {
+	}
+}
+
+// DropFirst takes the oldest segment out of the log and returns it, still open: the caller retires it, and deletes its file.
+// The last segment stays, and so does one that ends behind limit: then the result is nil. Safe for any goroutine; readers
+// that hold the segment go on.
+func (l *Log) DropFirst(limit messages.PhysicalOffset) *segments.Segment {
+	for {
+		v := l.view.Load()
+		if v.Len() < 2 || v.First().Start()+v.First().Size() > int64(limit) {
+			return nil
+		}
+		if l.view.CompareAndSwap(v, v.Slice(1, v.Len())) {
+			return v.First()
+		}
+	}
+}
 
 // Publish makes the bytes of the last segment up to pos readable; they are in place already. storeTimestampMs is that of
 // the last record. Only the owner calls it.

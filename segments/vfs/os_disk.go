@@ -155,7 +155,9 @@ func (osDisk) Usage(dir string) (Usage, error) {
 		return Usage{}, pathError("usage", dir, err)
 	}
 	block := blockBytes(&st)
-	return Usage{TotalBytes: int64(st.Blocks) * block, FreeBytes: int64(st.Bavail) * block}, nil //nolint:unconvert // differs by platform
+	return Usage{ //nolint:unconvert // differs by platform
+		TotalBytes: int64(st.Blocks) * block, UsedBytes: int64(st.Blocks-st.Bfree) * block, FreeBytes: int64(st.Bavail) * block,
+	}, nil
 }
 
 // retry makes a system call again while a signal interrupts it; the Go runtime's own pre-emption signals do that.

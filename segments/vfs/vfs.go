@@ -3,6 +3,7 @@ package vfs
 import (
 	"errors"
 	"io"
+	"math"
 	"time"
 )
 
@@ -52,9 +53,20 @@ type Entry struct {
 	ModTime time.Time
 }
 
-// Usage is the room on a file system, in bytes; Free is what an unprivileged process may still use.
+// Usage is the room on a file system, in bytes. Used is what files take; Free is what an unprivileged process may still
+// use: a part of Total that the system reserves is in neither.
 type Usage struct {
-	TotalBytes, FreeBytes int64
+	TotalBytes, UsedBytes, FreeBytes int64
+}
+
+// UsedPercent is how full the file system is, rounded up, as df shows it (spec/store.md §9.3); -1 when that is unknown.
+func (u Usage) UsedPercent() int {
+	all := u.UsedBytes + u.FreeBytes
+	if all <= 0 || u.UsedBytes < 0 || u.FreeBytes < 0 {
+		return -1
+	}
+	const percent = 100
+	return int(math.Ceil(percent * float64(u.UsedBytes) / float64(all)))
 }
 
 // File is an open file. ReadAt and WriteAt follow io.ReaderAt and io.WriterAt: a short write is an error.

@@ -28,7 +28,7 @@ func (d *Disk) Usage(dir string) (vfs.Usage, error) {
 	if total == 0 {
 		total = unlimitedBytes
 	}
-	return vfs.Usage{TotalBytes: total, FreeBytes: max(0, total-d.used)}, nil
+	return vfs.Usage{TotalBytes: total, UsedBytes: min(d.used, total), FreeBytes: max(0, total-d.used)}, nil
 }
 
 // take gives room to page i of n and tells whether there was any.

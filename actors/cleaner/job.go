@@ -1,0 +1,239 @@
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync/atomic"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// flushWait bounds how long a round waits for the queues to be durable before it deletes what they were built from.
+const flushWait = 30 * time.Second
+
+// leaving is a segment that is out of the log, but whose file is still there.
+type leaving struct {
+	path  string
+	since time.Time
+	left  atomic.Bool // the last reader has gone
+}
+
+// round is one round of cleaning, on a goroutine of its own. Rounds follow one another; what they share belongs to the one
+// that runs.
+type round struct {
+	cfg     Config
+	plan    Situation // what is known before the round looks
+	sweep   bool      // only delete files that wait for it
+	told    func()    // the last reader of a segment has gone
+	leaving []*leaving
+	removed int64     // files that have been deleted
+	failed  time.Time // of the last attempt to delete a file
+	min     messages.PhysicalOffset
+
+	done Cleaned
+}
+
+// Cleaned is what rounds have done so far.
+type Cleaned struct {
+	Segments, Unexpired, QueueFiles int64
+	Hanging                         int // segments whose files wait for their readers
+}
+
+// run does the round and returns the errors that it has met. The context ends it early.
+func (r *round) run(ctx context.Context) error {
+	var errs []error
+	errs = append(errs, r.removeLeft())
+	if r.sweep {
+		r.done.Hanging = len(r.leaving)
+		return errs[0]
+	}
+	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
+	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
+	if plan := r.cfg.Policy.Plan(r.plan); plan.Delete > 0 {
+		errs = append(errs, r.delete(ctx, plan))
+	}
+	if least := r.cfg.Log.Min(); least > r.min {
+		errs = append(errs, r.align(ctx, least))
+	}
+	r.done.Hanging = len(r.leaving)
+	return errors.Join(errs...)
+}
+
+// oldest describes the segments that may go, as many as a round may take.
+func (r *round) oldest() []OldSegment {
+	view := r.cfg.Log.View()
+	var all []OldSegment
+	for i := 0; i < view.Len()-1 && len(all) < maxRound; i++ {
+		seg := view.At(i)
+		all = append(all, OldSegment{
+			End: messages.PhysicalOffset(seg.Start() + seg.Size()), NewestMs: r.newest(seg, view.At(i+1)),
+		})
+	}
+	return all
+}
+
+// newest is the store time (ms) of the record behind a segment, which no record in it is later than; that of the file when
+// the record can't be read.
+func (r *round) newest(seg, next *segments.Segment) int64 {
+	if next.Hold() {
+		defer next.Release()
+		ms := int64(0)
+		err := vfs.Guard(next.Path(), func() error {
+			rec, kind, err := record.Parse(next.Data()[:next.Wrote()], false)
+			if err == nil && kind == record.KindMessage && rec.PhysicalOffset == messages.PhysicalOffset(next.Start()) {
+				ms = rec.StoreTimestampMs
+			}
+			return err
+		})
+		if err == nil && ms > 0 {
+			return ms
+		}
+	}
+	e, err := r.cfg.Disk.Stat(seg.Path())
+	if err != nil {
+		return r.plan.Now.UnixMilli() // not expired, as far as is known
+	}
+	return e.ModTime.UnixMilli()
+}
+
+// delete takes segments out of the log, with a pause between them, and removes the files that nobody reads.
+func (r *round) delete(ctx context.Context, plan Plan) error {
+	// What the queues have of these records can't be built again.
+	if err := r.flushQueues(ctx); err != nil && !errors.Is(err, vfs.ErrNoSpace) {
+		return fmt.Errorf("delete segments: flush the consume queues first: %w", err)
+	}
+	r.cfg.Logger.Info().Str("why", plan.Why).Int("segments", plan.Delete).Int("not_expired", plan.Unexpired).
+		Msg("deleting the oldest commit-log files")
+	for i := range plan.Delete {
+		if i > 0 && !pause(ctx, r.cfg.FilePause) {
+			return nil
+		}
+		seg := r.cfg.Log.DropFirst(r.plan.Safe)
+		if seg == nil {
+			return nil
+		}
+		r.leave(seg)
+		r.done.Segments++
+		if i >= plan.Delete-plan.Unexpired {
+			r.done.Unexpired++
+		}
+		if err := r.removeLeft(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *round) flushQueues(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	answer := messages.NewAnswer[int64]()
+	r.cfg.QueueBuilder.Send(messages.FlushQueues{Answer: answer})
+	_, err := answer.Wait(ctx)
+	return err
+}
+
+// pause waits; false when the context has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leave gives a segment up: its last reader unmaps it.
+func (r *round) leave(seg *segments.Segment) {
+	l := &leaving{path: seg.Path(), since: r.cfg.Now()}
+	r.leaving = append(r.leaving, l)
+	log, told := r.cfg.Logger, r.told
+	seg.Retire(func(err error) {
+		if err != nil {
+			log.Error().Err(err).Str("file", l.path).Msg("closing a deleted commit-log file failed")
+		}
+		l.left.Store(true)
+		told()
+	})
+}
+
+// removeLeft deletes files in order: up to the first that somebody still reads, and for not too long.
+func (r *round) removeLeft() error {
+	for r.mayRemove() {
+		l, now := r.leaving[0], r.cfg.Now()
+		if err := removeDurably(r.cfg.Disk, l.path); err != nil {
+			r.failed = now
+			return fmt.Errorf("delete commit-log file, again in %v: %w", r.cfg.RedeleteInterval, err)
+		}
+		if !l.left.Load() {
+			r.cfg.Logger.Warn().Str("file", l.path).Dur("held", now.Sub(l.since)).
+				Msg("a commit-log file was deleted that is still being read: its room comes back with the last reader")
+		}
+		r.failed = time.Time{}
+		r.removed++
+		r.leaving = r.leaving[1:]
+	}
+	return nil
+}
+
+// mayRemove tells whether the file that is next in order may be deleted now.
+func (r *round) mayRemove() bool {
+	if len(r.leaving) == 0 {
+		return false
+	}
+	l, now := r.leaving[0], r.cfg.Now()
+	if !l.left.Load() && now.Sub(l.since) < r.cfg.DestroyForcibly {
+		return false
+	}
+	return r.failed.IsZero() || now.Sub(r.failed) >= r.cfg.RedeleteInterval
+}
+
+func removeDurably(disk vfs.Disk, name string) error {
+	if err := disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return disk.SyncDir(path.Dir(name))
+}
+
+// align makes queues and index begin where the log does (spec/store.md §9.4).
+func (r *round) align(ctx context.Context, least messages.PhysicalOffset) error {
+	var errs []error
+	var queues []*consumequeue.Queue
+	r.cfg.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) { queues = append(queues, q) })
+	for _, q := range queues {
+		n, err := r.alignQueue(q, least)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		r.done.QueueFiles += int64(n)
+		if n > 0 && !pause(ctx, r.cfg.QueuePause) {
+			return errors.Join(errs...)
+		}
+	}
+	r.cfg.Indexer.Send(messages.ExpireIndex{Below: least})
+	if len(errs) == 0 {
+		r.min = least
+	}
+	return errors.Join(errs...)
+}
+
+func (r *round) alignQueue(q *consumequeue.Queue, least messages.PhysicalOffset) (int, error) {
+	if err := q.SetMin(least); err != nil {
+		return 0, fmt.Errorf("raise the minimum of %s/%d: %w", q.Key().Topic, q.Key().QueueID, err)
+	}
+	n, err := q.DeleteExpired()
+	if err == nil && n > 0 {
+		err = q.Sync()
+	}
+	return n, err
+}

@@ -1,0 +1,166 @@
+package cleaner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// maxRound is how many segments go in one round at most (spec/store.md §4.4).
+const maxRound = 10
+
+// neededWhenShort is how many segments are enough for the allocator: the next one, and the one behind it.
+const neededWhenShort = 2
+
+// Policy says what expires, and how full a file system may be. Names in parentheses are RocketMQ's options; percentages are
+// of what a file system holds, its reserve left out.
+type Policy struct {
+	Reserved      time.Duration // fileReservedTime
+	Hours         []int         // deleteWhen: hours of the day, local time
+	MaxUsed       int           // diskMaxUsedSpaceRatio, 10 to 95
+	CleanForcibly int           // diskSpaceCleanForciblyRatio
+	Warning       int           // diskSpaceWarningLevelRatio
+	Forced        bool          // cleanFileForciblyEnable: what has not expired may go too
+	SegmentBytes  int64
+}
+
+// DiskUse is how full the file system of one folder is.
+type DiskUse struct {
+	What, Dir string
+	Log       bool // the commit log is on it
+	Usage     vfs.Usage
+	Err       error // not nil: it is unknown
+}
+
+// percent is how full the file system is, -1 when that is unknown.
+func (d DiskUse) percent() int {
+	if d.Err != nil {
+		return -1
+	}
+	return d.Usage.UsedPercent()
+}
+
+// OldSegment is one of the oldest segments of the log.
+type OldSegment struct {
+	End      messages.PhysicalOffset
+	NewestMs int64 // nothing in it was stored later
+}
+
+// Situation is what a round is planned from.
+type Situation struct {
+	Now      time.Time
+	Disks    []DiskUse
+	Segments []OldSegment            // oldest first; the log's last one is not among them
+	Safe     messages.PhysicalOffset // what is below is dispatched and durable
+	Asked    bool                    // somebody wants expired files gone now
+	Short    bool                    // a part of the store has no room for what it must write
+	Leaving  int                     // segments that are out of the log already, but still take room
+}
+
+// Plan is what a round does.
+type Plan struct {
+	Delete    int    // of the oldest segments
+	Unexpired int    // how many of them have not expired
+	Why       string // for the log
+}
+
+// Plan decides how many segments go.
+func (p Policy) Plan(s Situation) Plan {
+	why := p.due(s)
+	if why == "" {
+		return Plan{}
+	}
+	expired, allowed := 0, 0
+	for _, seg := range s.Segments[:min(len(s.Segments), maxRound)] {
+		if seg.End > s.Safe {
+			break
+		}
+		if allowed == expired && s.Now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved {
+			expired++
+		}
+		allowed++
+	}
+	plan := Plan{Delete: expired, Why: why}
+	if forced := min(p.needed(s), allowed); p.Forced && forced > expired {
+		plan.Delete, plan.Unexpired = forced, forced-expired
+	}
+	return plan
+}
+
+// due says why this is the time to delete, empty when it is not.
+func (p Policy) due(s Situation) string {
+	switch {
+	case s.Short:
+		return "there is no room on the disk"
+	case s.Asked:
+		return "it was asked for"
+	}
+	for _, d := range s.Disks {
+		if used := d.percent(); used > p.MaxUsed {
+			return fmt.Sprintf("%s is %d%% full, diskMaxUsedSpaceRatio is %d", d.Dir, used, p.MaxUsed)
+		}
+	}
+	if slices.Contains(p.Hours, s.Now.Hour()) {
+		return "it is the hour of deleteWhen"
+	}
+	return ""
+}
+
+// needed is how many segments have to go, expired or not, so that the file systems are no longer too full.
+func (p Policy) needed(s Situation) int {
+	n := 0
+	for _, d := range s.Disks {
+		if d.percent() <= p.CleanForcibly {
+			continue
+		}
+		if !d.Log { // what the log's segments have in the queues and in the index cannot be known: a little at a time
+			n = max(n, 1)
+			continue
+		}
+		const percent = 100
+		room := d.Usage.UsedBytes + d.Usage.FreeBytes
+		excess := d.Usage.UsedBytes - room/percent*int64(p.CleanForcibly)
+		n = max(n, int((excess+p.SegmentBytes-1)/p.SegmentBytes)-s.Leaving)
+	}
+	if s.Short {
+		n = max(n, neededWhenShort-s.Leaving)
+	}
+	return min(n, maxRound)
+}
+
+// Full says why puts must be refused, nil when they need not be. Of a file system whose usage is unknown the last word
+// stands: before holds those that were too full, by folder, and is brought up to date.
+func (p Policy) Full(disks []DiskUse, before map[string]error) error {
+	var errs []error
+	for _, d := range disks {
+		switch used := d.percent(); {
+		case used > p.Warning:
+			before[d.Dir] = fmt.Errorf("%w: the file system of the %s, %s, is %d%% used, %d bytes are free, limit %d%% (diskSpaceWarningLevelRatio)",
+				messages.ErrDiskFull, d.What, d.Dir, used, d.Usage.FreeBytes, p.Warning)
+		case used >= 0:
+			delete(before, d.Dir)
+		}
+		if err := before[d.Dir]; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ParseHours reads deleteWhen: hours of the day, separated by semicolons.
+func ParseHours(text string) ([]int, error) {
+	var hours []int
+	for _, part := range strings.Split(text, ";") {
+		at, err := time.Parse("15", strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("%q is no hour of the day: 00 to 23, separated by semicolons", part)
+		}
+		hours = append(hours, at.Hour())
+	}
+	return hours, nil
+}

@@ -1,0 +1,84 @@
+package reput
+
+import (
+	"errors"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+)
+
+// destroy deletes a queue, unless it has grown since.
+func (a *QueueBuilder) destroy(m messages.DestroyQueue) {
+	if a.failed != nil {
+		m.Refuse(a.failed)
+		return
+	}
+	q := a.cfg.Table.Lookup(m.Queue)
+	if q == nil || m.Below > 0 && q.PhysicalEnd() > m.Below {
+		m.Answer.Complete(struct{}{}, nil)
+		return
+	}
+	end := q.Max()
+	if st := a.queues[m.Queue]; st != nil {
+		a.forget(st)
+	}
+	err := q.Destroy()
+	if err == nil && m.KeepRange {
+		if q, err = a.cfg.Table.Create(m.Queue); err == nil {
+			err = q.Begin(end)
+		}
+	}
+	m.Answer.Complete(struct{}{}, err)
+}
+
+// destroyTopic deletes the queues of a topic.
+func (a *QueueBuilder) destroyTopic(m messages.DestroyTopic) {
+	if a.failed != nil {
+		m.Refuse(a.failed)
+		return
+	}
+	if m.Below < 0 {
+		a.reborn[m.Topic] = true
+		m.Answer.Complete(struct{}{}, nil)
+		return
+	}
+	delete(a.reborn, m.Topic)
+	var old []*consumequeue.Queue
+	a.cfg.Table.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if key.Topic == m.Topic && ShardOf(key, a.cfg.Shards) == a.cfg.Shard && q.PhysicalEnd() <= m.Below {
+			old = append(old, q)
+		}
+	})
+	var errs []error
+	for _, q := range old {
+		if st := a.queues[q.Key()]; st != nil {
+			a.forget(st)
+		}
+		errs = append(errs, q.Destroy())
+	}
+	m.Answer.Complete(struct{}{}, errors.Join(errs...))
+}
+
+// beginAnew replaces a queue of a topic that is being deleted by one that begins with the record, whose offset is 0.
+func (a *QueueBuilder) beginAnew(st *queueState, r *messages.DispatchRequest) error {
+	if err := st.queue.Destroy(); err != nil {
+		return err
+	}
+	a.forget(st)
+	next, err := a.state(r.Queue)
+	if err != nil {
+		return err
+	}
+	return a.appendUnit(next, r)
+}
+
+// forget drops what is known of a queue that is being deleted.
+func (a *QueueBuilder) forget(st *queueState) {
+	delete(a.queues, st.key)
+	a.last = nil
+	a.flush.forget(st)
+	if st.repair != nil {
+		st.repair.refuse(consumequeue.ErrDestroyed)
+		a.unqueue(st)
+	}
+}

@@ -1,0 +1,30 @@
+package messages
+
+// SpaceProblem tells the cleaner that a part of the store finds no room on the disk, or has found it again.
+type SpaceProblem struct {
+	Part   string // names the part in the status and the log; a part has one problem at a time
+	Err    error  // nil: there is room again
+	Refuse bool   // puts are refused while it lasts; otherwise it is only a reason to clean
+}
+
+// SpaceFreed tells the segment allocator that files have been deleted: what failed for want of room is tried again at once.
+type SpaceFreed struct{}
+
+// CleanNow asks the cleaner to delete expired commit-log files now, and in the rounds that follow, whatever the hour
+// (spec/store.md §9.2).
+type CleanNow struct{}
+
+// ExpireIndex asks the index builder to delete the index files that name only records in front of a physical offset.
+type ExpireIndex struct {
+	Below PhysicalOffset
+}
+
+// ForgetTopic asks the writer to forget the queue offsets of a topic's queues: the next message of each gets offset 0. The
+// answer is the end of the log at that moment: records of the topic in front of it belong to queues that are gone.
+type ForgetTopic struct {
+	Topic  string
+	Answer *Answer[PhysicalOffset]
+}
+
+// Refuse answers with an error.
+func (m ForgetTopic) Refuse(cause error) { m.Answer.Refuse(cause) }

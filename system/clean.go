@@ -1,0 +1,186 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/cleaner"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+)
+
+// ballastName is the file in the store's folder that only takes room. RocketMQ ignores it.
+const ballastName = "ballast"
+
+func (s *Store) newCleaner() *cleaner.Actor {
+	o := s.opt
+	hours, _ := cleaner.ParseHours(o.DeleteWhen) // Validate has looked at them
+	folders := []cleaner.DiskUse{
+		{What: "commit log", Dir: o.CommitLogDir, Log: true}, {What: "consume queues", Dir: s.files.Params.ConsumeQueueDir()},
+	}
+	if s.index != nil {
+		folders = append(folders, cleaner.DiskUse{What: "index", Dir: s.files.Params.IndexDir()})
+	}
+	return cleaner.New(cleaner.Config{
+		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
+		Policy: cleaner.Policy{
+			Reserved: o.FileReservedTime, Hours: hours, MaxUsed: o.MaxUsedPercent, CleanForcibly: o.CleanForcibly,
+			Warning: o.WarningPercent, Forced: !o.NoForcedCleaning, SegmentBytes: o.SegmentBytes,
+		},
+		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
+		Safe: func() messages.PhysicalOffset {
+			return min(messages.PhysicalOffset(s.dispatched.Load()), s.FlushedTo())
+		},
+		QueueBuilder: s.cast.address(actors.RoleQueueBuilder), Indexer: s.indexPeer(), Allocator: s.cast.address(actors.RoleAllocator),
+		Interval: o.CleanInterval, FilePause: o.FilePause, QueuePause: o.QueuePause,
+		DestroyForcibly: o.DestroyFileForcibly, RedeleteInterval: o.RedeleteInterval,
+		OnFull: s.admission.setFull, Logger: o.Logger,
+	})
+}
+
+func (s *Store) indexPeer() actors.Peer {
+	if s.index == nil {
+		return actors.Peer{}
+	}
+	return s.cast.address(actors.RoleIndexer)
+}
+
+func (s *Store) spawnCleaner() error {
+	_, err := s.cast.spawn(actors.RoleCleaner, s.cleaner, s.blocking(actors.RoleCleaner))
+	return err
+}
+
+// Cleaning is what the cleaner last saw of the disk, and what it has deleted.
+func (s *Store) Cleaning() cleaner.Status { return s.cleaner.Status() }
+
+// DiskUse is how full the file systems of the commit log and of the consume queues are, in percent; -1 is unknown.
+func (s *Store) DiskUse() (log, queues int) {
+	log, queues = -1, -1
+	for _, d := range s.Cleaning().Disks {
+		switch {
+		case d.Err != nil:
+		case d.Log:
+			log = d.Usage.UsedPercent()
+		case queues < 0:
+			queues = d.Usage.UsedPercent()
+		}
+	}
+	return log, queues
+}
+
+// DeleteExpiredFiles has expired commit-log files deleted now, whatever the hour; it does not wait for that.
+func (s *Store) DeleteExpiredFiles() error {
+	if err := s.readable(); err != nil {
+		return err
+	}
+	s.cast.address(actors.RoleCleaner).Send(messages.CleanNow{})
+	return nil
+}
+
+// DeleteTopic deletes the queues of a topic: when it returns nil the deletion is durable. The next message of the topic,
+// which may come while the topic is being deleted, has queue offset 0 (spec/store.md §7.8). Its records stay in the log
+// until they expire, and can be read by their places and keys. A topic that has no queue is no error; the topic's configuration is not the
+// store's business.
+func (s *Store) DeleteTopic(ctx context.Context, topic string) error {
+	if err := s.deleteTopic(ctx, topic); err != nil {
+		return fmt.Errorf("delete topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+func (s *Store) deleteTopic(ctx context.Context, topic string) error {
+	if err := s.readable(); err != nil {
+		return err
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	select {
+	case s.deleting <- struct{}{}:
+		defer func() { <-s.deleting }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := s.destroyTopic(ctx, topic, -1); err != nil {
+		return err
+	}
+	forgotten := messages.NewAnswer[messages.PhysicalOffset]()
+	s.cast.address(actors.RoleWriter).Send(messages.ForgetTopic{Topic: topic, Answer: forgotten})
+	end, err := forgotten.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.cast.await(ctx, end); err != nil {
+		return err
+	}
+	return s.destroyTopic(ctx, topic, end)
+}
+
+// bounded gives a context without a deadline that of a stop: an actor that is stopped meanwhile may not answer.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.opt.StopTimeout)
+}
+
+func (s *Store) destroyTopic(ctx context.Context, topic string, below messages.PhysicalOffset) error {
+	answer := messages.NewAnswer[struct{}]()
+	s.cast.address(actors.RoleQueueBuilder).Send(messages.DestroyTopic{Topic: topic, Below: below, Answer: answer})
+	_, err := answer.Wait(ctx)
+	return err
+}
+
+// DeleteUnusedTopics deletes the queues of every topic that used does not know, those of the store's own topics excepted
+// (spec/store.md §7.8; the half topic is protected too, weakness W31 of the original).
+func (s *Store) DeleteUnusedTopics(ctx context.Context, used func(topic string) bool) error {
+	unused := map[string]bool{}
+	s.queues.Each(func(key messages.QueueKey, _ *consumequeue.Queue) {
+		if !used(key.Topic) && !ownTopic(key.Topic) {
+			unused[key.Topic] = true
+		}
+	})
+	var errs []error
+	for topic := range unused {
+		errs = append(errs, s.DeleteTopic(ctx, topic))
+	}
+	return errors.Join(errs...)
+}
+
+// ownTopic tells whether a topic's queues stay though nobody has configured it.
+func ownTopic(topic string) bool {
+	switch topic {
+	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp:
+		return true
+	}
+	return strings.HasPrefix(topic, messages.LMQTopicPrefix)
+}
+
+// DeleteExpiredQueues deletes the files of queues whose messages have all expired (spec/store.md §7.8). The offsets of such a
+// queue go on where they were, so that groups that know them are not ahead of it (weakness W23 of the original).
+func (s *Store) DeleteExpiredQueues(ctx context.Context) error {
+	if err := s.readable(); err != nil {
+		return err
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	least := s.log.Min()
+	var expired []messages.QueueKey
+	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if end := q.PhysicalEnd(); end >= 0 && end <= least && key.Topic != messages.TopicSchedule {
+			expired = append(expired, key)
+		}
+	})
+	var errs []error
+	for _, key := range expired {
+		answer := messages.NewAnswer[struct{}]()
+		s.cast.address(actors.RoleQueueBuilder).Send(messages.DestroyQueue{Queue: key, Below: least, KeepRange: true, Answer: answer})
+		if _, err := answer.Wait(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("delete the expired queue %s/%d: %w", key.Topic, key.QueueID, err))
+		}
+	}
+	return errors.Join(errs...)
+}

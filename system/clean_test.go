@@ -1,0 +1,302 @@
+package system_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// bubble runs a test in a bubble whose clock jumps. What the pools hold belongs to one bubble, or to none.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	emptyPools := func() {
+		for range 2 { // what is in a pool survives one collection
+			runtime.GC()
+		}
+	}
+	emptyPools()
+	defer emptyPools()
+	synctest.Test(t, test)
+}
+
+// sleep lets so much time pass in a bubble, and everything come to rest.
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// fillTo puts messages into a queue until the log ends behind an offset.
+func fillTo(t *testing.T, s *system.Store, key messages.QueueKey, end messages.PhysicalOffset) {
+	t.Helper()
+	for i := 0; ; i++ {
+		m := message(key.Topic, key.QueueID, strings.Repeat("x", 900))
+		m.Properties = messages.PropertiesOf(map[string]string{"KEYS": fmt.Sprintf("k%d", i)})
+		r, err := s.Put(t.Context(), m)
+		require.NoError(t, err)
+		if r.End() > end {
+			return
+		}
+	}
+}
+
+func files(t *testing.T, disk *memfs.Disk, dir string) []string {
+	t.Helper()
+	entries, err := disk.List(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimLeft(e.Name[:len(e.Name)-1], "0")+e.Name[len(e.Name)-1:])
+	}
+	return names
+}
+
+// closeIn closes a store inside a bubble, after which nothing of it may run.
+func closeIn(t *testing.T, s *system.Store) {
+	t.Helper()
+	require.NoError(t, s.Close(t.Context()))
+}
+
+const seg = 32 << 10
+
+func openIn(t *testing.T, opt system.Options) *system.Store {
+	t.Helper()
+	s, err := system.Open(opt)
+	require.NoError(t, err)
+	return s
+}
+
+func TestExpiredFilesGoInTheHourOfDeleteWhen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.ConsumeQueueFileBytes = 200 // ten units
+		opt.FileReservedTime = time.Hour
+		opt.DeleteWhen = fmt.Sprintf("%02d", time.Now().Add(3*time.Hour).Hour())
+		s := openIn(t, opt)
+		key, idle := messages.QueueKey{Topic: "T"}, messages.QueueKey{Topic: "Idle"}
+		_, err := s.Put(t.Context(), message("Idle", 0, "only one"))
+		require.NoError(t, err)
+		fillTo(t, s, key, 3*seg)
+		sleep(150 * time.Minute)
+		fillTo(t, s, key, 5*seg)
+		first, _ := s.LogRange()
+		require.Zero(t, first, "not before its hour")
+
+		sleep(45 * time.Minute)
+		first, end := s.LogRange()
+		require.EqualValues(t, 3*seg, first, "what came later has not expired; W19: by its store time")
+		require.Equal(t, []string{"98304", "131072", "163840", "196608", "229376"}, files(t, disk, "store/commitlog"))
+		require.EqualValues(t, 3, s.Cleaning().Cleaned.Segments)
+		require.Zero(t, s.Cleaning().Cleaned.Unexpired)
+
+		lo := s.MinOffset(key)
+		require.Positive(t, lo)
+		r, err := s.Get(t.Context(), messages.GetMessage{Queue: key, Offset: lo, MaxMessages: 1})
+		require.NoError(t, err)
+		require.Equal(t, messages.Found, r.Status, "the minimum is the first that can be read")
+		r.Release()
+		for _, name := range files(t, disk, "store/consumequeue/T/0") {
+			var start messages.QueueOffset
+			_, err := fmt.Sscan(name, &start)
+			require.NoError(t, err)
+			require.Greater(t, start/20+10, lo, "queue files that name only what is gone are gone")
+		}
+		require.Equal(t, s.MaxOffset(idle), s.MinOffset(idle), "L54: also in the only file of a queue")
+		require.EqualValues(t, 1, s.MaxOffset(idle))
+		require.Greater(t, int64(end), int64(5*seg))
+		closeIn(t, s)
+
+		s = openIn(t, opt)
+		again, _ := s.LogRange()
+		require.Equal(t, first, again)
+		require.Equal(t, lo, s.MinOffset(key), "L112: the minimum does not go back")
+		require.EqualValues(t, 1, s.MinOffset(idle))
+		closeIn(t, s)
+	})
+}
+
+// L09, W29: a reader keeps what it holds, and holds up nothing but its own file and those behind it.
+func TestAFileThatIsReadStaysUntilItsReaderHasGone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.FileReservedTime = time.Minute
+		s := openIn(t, opt)
+		key := messages.QueueKey{Topic: "T"}
+		fillTo(t, s, key, 4*seg)
+		synctest.Wait()
+		held, err := s.Get(t.Context(), messages.GetMessage{Queue: key, MaxMessages: 1})
+		require.NoError(t, err)
+		body := string(held.Records[0])
+		sleep(2 * time.Minute)
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(10 * time.Second)
+		first, _ := s.LogRange()
+		require.EqualValues(t, 4*seg, first, "new readers find none of them")
+		require.Contains(t, files(t, disk, "store/commitlog"), "0")
+		require.Contains(t, files(t, disk, "store/commitlog"), "65536", "files go in order, so that no crash leaves a gap")
+		require.Equal(t, 4, s.Cleaning().Cleaned.Hanging)
+		require.Equal(t, body, string(held.Records[0]))
+		held.Release()
+		sleep(time.Millisecond)
+		require.Equal(t, []string{"131072", "163840", "196608"}, files(t, disk, "store/commitlog"))
+
+		fillTo(t, s, key, 6*seg)
+		synctest.Wait()
+		held, err = s.Get(t.Context(), messages.GetMessage{Queue: key, Offset: s.MinOffset(key), MaxMessages: 1})
+		require.NoError(t, err)
+		body = string(held.Records[0])
+		sleep(time.Minute + time.Second)
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(100 * time.Second)
+		require.Contains(t, files(t, disk, "store/commitlog"), "131072")
+		sleep(40 * time.Second)
+		require.Equal(t, []string{"196608", "229376", "262144"}, files(t, disk, "store/commitlog"), "destroyMapedFileIntervalForcibly")
+		require.Equal(t, body, string(held.Records[0]), "never unmapped under its reader")
+		held.Release()
+		closeIn(t, s)
+	})
+}
+
+func TestAFileThatCannotBeDeletedIsTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.FileReservedTime, opt.RedeleteInterval = time.Minute, 30*time.Second
+		s := openIn(t, opt)
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 3*seg)
+		sleep(2 * time.Minute)
+		var tries []time.Time
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindRemove && strings.HasPrefix(op.Name, "store/commitlog/") {
+				tries = append(tries, time.Now())
+				return fmt.Errorf("busy")
+			}
+			return nil
+		})
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(time.Minute + 5*time.Second)
+		require.Len(t, tries, 3, "once every redeleteHangedFileInterval: %v", tries)
+		disk.Inject(nil)
+		sleep(40 * time.Second)
+		require.Equal(t, []string{"98304", "131072", "163840"}, files(t, disk, "store/commitlog"))
+		closeIn(t, s)
+	})
+}
+
+// L07: deleting a topic, and its expired queues, under load. Every message that is acknowledged after a deletion is readable at
+// its offset, and each queue's offsets are whole.
+func TestATopicIsDeletedUnderLoad(t *testing.T) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.SegmentBytes = 256 << 10
+	s := open(t, opt)
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for p := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, topic := range []string{"Gone", "Stays"} {
+					if _, err := s.Put(ctx, message(topic, int32(p%2), fmt.Sprintf("%d-%d", p, i))); err != nil {
+						t.Errorf("put: %v", err)
+						return
+					}
+				}
+			}
+		})
+	}
+	for range 25 {
+		require.NoError(t, s.DeleteTopic(ctx, "Gone"))
+		require.NoError(t, s.DeleteExpiredQueues(ctx))
+	}
+	close(stop)
+	wg.Wait()
+	for _, topic := range []string{"Gone", "Stays"} {
+		for q := range int32(2) {
+			r, err := s.Put(ctx, message(topic, q, "last"))
+			require.NoError(t, err)
+			key := messages.QueueKey{Topic: topic, QueueID: q}
+			bodies := read(t, s, key, 0, int(r.QueueOffset)+1)
+			require.Equal(t, "last", bodies[r.QueueOffset], "%v", key)
+			require.Equal(t, r.QueueOffset+1, s.MaxOffset(key))
+		}
+	}
+}
+
+func TestADeletedTopicBeginsAtZeroAgain(t *testing.T) {
+	disk := memfs.New()
+	s := open(t, small(disk))
+	key := messages.QueueKey{Topic: "T"}
+	for range 3 {
+		for i := range 5 {
+			r, err := s.Put(t.Context(), message("T", 0, fmt.Sprint(i)))
+			require.NoError(t, err)
+			require.EqualValues(t, i, r.QueueOffset)
+		}
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, read(t, s, key, 0, 5))
+		require.NoError(t, s.DeleteTopic(t.Context(), "T"))
+		require.Zero(t, s.MaxOffset(key))
+		_, err := disk.Stat("store/consumequeue/T/0")
+		require.Error(t, err)
+	}
+	require.NoError(t, s.DeleteTopic(t.Context(), "Ghost"), "one that is not there is no error")
+	for _, topic := range []string{"Used", "Unused", messages.TopicSchedule, messages.TopicTransactionHalf, "%LMQ%x"} {
+		_, err := s.Put(t.Context(), message(topic, 0, "m"))
+		require.NoError(t, err)
+		read(t, s, messages.QueueKey{Topic: topic}, 0, 1)
+	}
+	require.NoError(t, s.DeleteUnusedTopics(t.Context(), func(topic string) bool { return topic == "Used" }))
+	left := map[string]bool{}
+	s.EachQueue(func(key messages.QueueKey, _, _ messages.QueueOffset) { left[key.Topic] = true })
+	require.Equal(t, map[string]bool{
+		"Used": true, messages.TopicSchedule: true, messages.TopicTransactionHalf: true, "%LMQ%x": true,
+	}, left, "W31: the half topic is protected too")
+}
+
+// W23: a queue whose messages have all expired goes on with its offsets.
+func TestAnExpiredQueueKeepsItsOffsets(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.FileReservedTime = time.Minute
+		s := openIn(t, opt)
+		old := messages.QueueKey{Topic: "Old"}
+		for range 7 {
+			_, err := s.Put(t.Context(), message("Old", 0, "m"))
+			require.NoError(t, err)
+		}
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 2*seg)
+		sleep(2 * time.Minute)
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(10 * time.Second)
+		require.NoError(t, s.DeleteExpiredQueues(t.Context()))
+		_, err := disk.Stat("store/consumequeue/Old/0")
+		require.Error(t, err, "its files are gone")
+		require.EqualValues(t, 7, s.MinOffset(old))
+		require.EqualValues(t, 7, s.MaxOffset(old))
+		r, err := s.Put(t.Context(), message("Old", 0, "new"))
+		require.NoError(t, err)
+		require.EqualValues(t, 7, r.QueueOffset)
+		synctest.Wait()
+		got, err := s.Get(t.Context(), messages.GetMessage{Queue: old, Offset: 7, MaxMessages: 1})
+		require.NoError(t, err)
+		require.Equal(t, messages.Found, got.Status)
+		got.Release()
+		closeIn(t, s)
+	})
+}

@@ -339,12 +339,6 @@ func TestRuntimeAndStatistics(t *testing.T) {
 			}
 			return nil
 		}
-		c.Tools.Clean = func(code int) error {
-			if code == remoting.RequestCleanUnusedTopic {
-				return messages.ErrBusy
-			}
-			return nil
-		}
 	})
 	w.topic("T", 1)
 	c := w.dial("broker")
@@ -382,7 +376,12 @@ func TestRuntimeAndStatistics(t *testing.T) {
 	require.Equal(t, remoting.ResponseNoPermission, change("storePathRootDir=/\n"))
 	require.Equal(t, remoting.ResponseSystemError, change("nonsense"))
 	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestCleanExpiredConsumeQueue)).Code)
-	require.Equal(t, remoting.ResponseSystemBusy, c.ask(req(remoting.RequestCleanUnusedTopic)).Code)
+	_, err := w.store.Put(t.Context(), &messages.Message{Topic: "Ghost", Body: []byte("nobody has configured me")})
+	require.NoError(t, err)
+	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestCleanUnusedTopic)).Code)
+	require.Zero(t, w.store.MaxOffset(messages.QueueKey{Topic: "Ghost"}))
+	require.EqualValues(t, 4, w.store.MaxOffset(messages.QueueKey{Topic: "T"}))
+	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestDeleteExpiredCommitLog)).Code)
 }
 
 func TestOptionsCannotBeChangedWithoutAnOwner(t *testing.T) {

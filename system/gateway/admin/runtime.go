@@ -58,13 +58,44 @@ func (t *Tools) setOptions(r *gateway.Request) {
 
 // clean answers 306, 316 and 329.
 func (t *Tools) clean(r *gateway.Request) {
-	if t.node.Clean != nil {
-		if err := t.node.Clean(r.Code); err != nil {
-			broker.Fail(r, err)
-			return
-		}
+	if err := t.cleanStore(r.Code); err != nil {
+		broker.Fail(r, err)
+		return
 	}
 	r.OK(nil)
+}
+
+func (t *Tools) cleanStore(code int) error {
+	s, ok := t.b.Store.(broker.Cleaner)
+	if !ok {
+		return nil // nothing is kept that could be cleaned
+	}
+	ctx, cancel := t.b.Context()
+	defer cancel()
+	switch code {
+	case remoting.RequestCleanExpiredConsumeQueue:
+		return s.DeleteExpiredQueues(ctx)
+	case remoting.RequestCleanUnusedTopic:
+		return s.DeleteUnusedTopics(ctx, func(topic string) bool {
+			_, used := t.b.Topics.Lookup(topic)
+			return used
+		})
+	}
+	return s.DeleteExpiredFiles()
+}
+
+// diskRatios are how full the disks are, as parts of one.
+func (t *Tools) diskRatios() (log, queues string) {
+	part := func(percent int) string {
+		const whole = 100
+		return strconv.FormatFloat(float64(percent)/whole, 'f', -1, 64)
+	}
+	s, ok := t.b.Store.(broker.Cleaner)
+	if !ok {
+		return part(0), part(0)
+	}
+	l, q := s.DiskUse()
+	return part(max(l, 0)), part(max(q, 0))
 }
 
 // statsData answers 315. An item of a topic and group that exist is zero until something is counted.
@@ -91,6 +122,7 @@ func (t *Tools) statsData(r *gateway.Request) {
 func (t *Tools) runtime(r *gateway.Request) {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	first, end := t.b.Store.LogRange()
+	logRatio, queueRatio := t.diskRatios()
 	all := t.b.Stats.Totals()
 	average := 0.0
 	if all.PutTimes > 0 {
@@ -110,8 +142,8 @@ func (t *Tools) runtime(r *gateway.Request) {
 		"putMessageDistributeTime": "[<=0ms]:0 [0~10ms]:0 ", "getMessageEntireTimeMax": "0",
 		"putLatency99": "0", "putLatency999": "0", "dispatchMaxBuffer": "0", "dispatchBehindBytes": "0",
 		"pageCacheLockTimeMills": "0", "earliestMessageTimeStamp": "-1", "startAcceptSendRequestTimeStamp": "0",
-		"commitLogMinOffset": n(int64(max(first, 0))), "commitLogMaxOffset": n(int64(end)), "commitLogDiskRatio": "0.0",
-		"consumeQueueDiskRatio": "0.0", "remainTransientStoreBufferNumbs": n(1<<31 - 1), "remainHowManyDataToFlush": "0 B",
+		"commitLogMinOffset": n(int64(max(first, 0))), "commitLogMaxOffset": n(int64(end)), "commitLogDiskRatio": logRatio,
+		"consumeQueueDiskRatio": queueRatio, "remainTransientStoreBufferNumbs": n(1<<31 - 1), "remainHowManyDataToFlush": "0 B",
 	}
 	for _, pool := range []string{"send", "pull", "query"} {
 		table[pool+"ThreadPoolQueueSize"], table[pool+"ThreadPoolQueueHeadWaitTimeMills"] = "0", "0"

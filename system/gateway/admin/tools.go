@@ -16,9 +16,6 @@ type Node struct {
 	Runtime func() map[string]string
 	// DelayOffsets is how far each delay level has been delivered.
 	DelayOffsets func() map[int32]int64
-	// Clean runs the cleaning that a request code stands for: CLEAN_EXPIRED_CONSUMEQUEUE, CLEAN_UNUSED_TOPIC,
-	// DELETE_EXPIRED_COMMITLOG.
-	Clean func(code int) error
 }
 
 // Tools answers the requests of tools. Safe for concurrent use.

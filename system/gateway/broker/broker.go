@@ -146,3 +146,12 @@ func (b *Broker) Context() (context.Context, context.CancelFunc) {
 type TopicDeleter interface {
 	DeleteTopic(ctx context.Context, topic string) error
 }
+
+// Cleaner is a store that deletes what is not needed any more.
+type Cleaner interface {
+	DeleteExpiredFiles() error
+	DeleteExpiredQueues(ctx context.Context) error
+	DeleteUnusedTopics(ctx context.Context, used func(topic string) bool) error
+	// DiskUse is how full the disks of log and queues are, in percent; -1 is unknown.
+	DiskUse() (log, queues int)
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,7 +54,31 @@ func TestABrokerConfOfRocketMQ(t *testing.T) {
 	require.Equal(t, "127.0.0.1:10919", c.Gateway.VIPListen)
 	require.Equal(t, "127.0.0.1:10921", c.Store.StoreHost.String(), "as it stands in message ids")
 	require.Equal(t, messages.TimeNearest, c.Gateway.Broker.SearchBoundary, "the wire answers as 4.x does")
-	require.ElementsMatch(t, []string{"deleteWhen", "fileReservedTime"}, c.Ignored)
+	require.Equal(t, 48*time.Hour, c.Store.FileReservedTime)
+	require.Equal(t, "04", c.Store.DeleteWhen)
+	require.Empty(t, c.Ignored)
+}
+
+func TestTheKeysOfTheDisk(t *testing.T) {
+	c := nodeconf.Default()
+	for key, value := range map[string]string{
+		"deleteWhen": "04;16", "diskMaxUsedSpaceRatio": "80", "diskSpaceWarningLevelRatio": "0.955", "diskSpaceCleanForciblyRatio": "0.9",
+		"cleanFileForciblyEnable": "false", "redeleteHangedFileInterval": "5", "ballastBytes": "0",
+	} {
+		require.NoError(t, c.Set(key, value, "test"))
+	}
+	require.NoError(t, c.Finish())
+	require.Equal(t, []int{80, 90, 96}, []int{c.Store.MaxUsedPercent, c.Store.CleanForcibly, c.Store.WarningPercent})
+	require.True(t, c.Store.NoForcedCleaning)
+	require.Equal(t, 5*time.Millisecond, c.Store.RedeleteInterval)
+	require.EqualValues(t, -1, c.Store.BallastBytes)
+	for _, pair := range [][2]string{
+		{"diskSpaceWarningLevelRatio", "90"}, {"diskSpaceWarningLevelRatio", "NaN"}, {"ballastBytes", "-1"}, {"fileReservedTime", "0"},
+	} {
+		require.ErrorIs(t, c.Set(pair[0], pair[1], "test"), nodeconf.ErrConfig, pair[0])
+	}
+	require.NoError(t, c.Set("deleteWhen", "25", "test"))
+	require.ErrorContains(t, c.Finish(), "25")
 }
 
 func TestLayers(t *testing.T) {

@@ -77,7 +77,6 @@ var keys = slices.Concat([]keyDef{
 		integer(func(c *Config) *int { return &c.Store.DiskTransferMessages }, 1, math.MaxInt32)},
 	{"accessMessageInMemoryMaxRatio", "40", "percent of the memory that the log's tail is taken to fill",
 		integer(func(c *Config) *int { return &c.Store.MemoryRatioPercent }, 1, 100)},
-
 	{"autoCreateTopicEnable", "true", "make a topic at the first send", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateTopic })},
 	{"autoCreateSubscriptionGroup", "true", "make a group at its first use", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateGroup })},
 	{"defaultTopicQueueNums", "8", "queues of a topic made at the first send",
@@ -96,12 +95,11 @@ var keys = slices.Concat([]keyDef{
 	{"searchOffsetNearest", "true", "a search by time answers the nearer message, as RocketMQ 4.x; false: the first one not older",
 		boolean(func(c *Config) *bool { return &c.NearestByTime })},
 	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER only, so far", role},
-}, edgeKeys)
+}, diskKeys, edgeKeys)
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"namesrvAddr", "haListenPort", "deleteWhen", "fileReservedTime", "diskMaxUsedSpaceRatio",
-	"cleanFileForciblyEnable", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
+	"namesrvAddr", "haListenPort", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
@@ -112,8 +110,7 @@ var withoutEffect = []string{
 	"osPageCacheBusyTimeOutMills", "diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
 	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "defaultQueryMaxNum",
-	"enableLmq", "enableMultiDispatch", "cleanResourceInterval", "deleteCommitLogFilesInterval",
-	"deleteConsumeQueueFilesInterval", "destroyMapedFileIntervalForcibly", "redeleteHangedFileInterval",
+	"enableLmq", "enableMultiDispatch",
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"flushLeastPagesWhenWarmMapedFile", "flushDelayOffsetInterval", "fastFailIfNoBufferInStorePool",
 	"shortPollingTimeMills", "brokerFastFailureEnable", "startAcceptSendRequestTimeStamp", "forceRegister",
@@ -191,12 +188,17 @@ func short(field func(*Config) *int32) applier {
 }
 
 func millis(field func(*Config) *time.Duration) applier {
+	return unit(field, time.Millisecond, math.MaxInt32)
+}
+
+// unit is a time as a whole number of some unit.
+func unit(field func(*Config) *time.Duration, unit time.Duration, most int64) applier {
 	return func(c *Config, value string) error {
 		var n int64
-		if err := number(func(*Config) *int64 { return &n }, 1, math.MaxInt32)(c, value); err != nil {
+		if err := number(func(*Config) *int64 { return &n }, 1, most)(c, value); err != nil {
 			return err
 		}
-		*field(c) = time.Duration(n) * time.Millisecond
+		*field(c) = time.Duration(n) * unit
 		return nil
 	}
 }

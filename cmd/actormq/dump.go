@@ -16,9 +16,28 @@ import (
 
 // dumpFlags are the flags of `store dump`.
 type dumpFlags struct {
-	json, params, manifest string
-	slots                  int32
-	noIndex, verbose       bool
+	sizes            sizeFlags
+	json, manifest   string
+	noIndex, verbose bool
+}
+
+// sizeFlags say which sizes the files of a store have.
+type sizeFlags struct {
+	params string
+	slots  int32
+}
+
+func (f *sizeFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.params, "params", "", "JSON file with the file sizes (commitLogSize, consumeQueueSize, hashSlots, indexNum, …)")
+	c.Flags().Int32Var(&f.slots, "slots", 0, "hash slots of an index file, when they cannot be told from its length")
+}
+
+// find reads the sizes, or takes them from the lengths of the files.
+func (f *sizeFlags) find(disk vfs.Disk, dir string) (storedump.Params, error) {
+	if f.params != "" {
+		return storedump.ReadParams(f.params)
+	}
+	return storedump.Detect(disk, dir, f.slots)
 }
 
 func newStoreDumpCommand() *cobra.Command {
@@ -35,9 +54,8 @@ Without --params the file sizes are taken from the lengths of the files.`,
 		RunE: func(c *cobra.Command, args []string) error { return runDump(c, args[0], f) },
 	}
 	c.Flags().StringVar(&f.json, "json", "", `file to write, "-" for standard output`)
-	c.Flags().StringVar(&f.params, "params", "", "JSON file with the file sizes (commitLogSize, consumeQueueSize, hashSlots, indexNum, …)")
+	f.sizes.add(c)
 	c.Flags().StringVar(&f.manifest, "manifest", "", "JSON file with the messages that were put: their keys are asked for too")
-	c.Flags().Int32Var(&f.slots, "slots", 0, "hash slots of an index file, when they cannot be told from its length")
 	c.Flags().BoolVar(&f.noIndex, "no-index", false, "leave out the answers of the index; needs little memory for any store")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "tell on standard error what recovery finds and would do")
 	if err := c.MarkFlagRequired("json"); err != nil {
@@ -56,12 +74,7 @@ func runDump(c *cobra.Command, dir string, f dumpFlags) error {
 	if f.verbose {
 		o.Events = func(e store.Event) { fmt.Fprintln(c.ErrOrStderr(), e) }
 	}
-	if f.params != "" {
-		o.Params, err = storedump.ReadParams(f.params)
-	} else {
-		o.Params, err = storedump.Detect(disk, o.Dir, f.slots)
-	}
-	if err != nil {
+	if o.Params, err = f.sizes.find(disk, o.Dir); err != nil {
 		return err
 	}
 	return writeOutput(c.OutOrStdout(), f.json, func(w io.Writer) error { return storedump.Dump(w, disk, o) })

@@ -5,9 +5,9 @@ import "github.com/spf13/cobra"
 func newStoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
-		Short: "Look at a store directory",
+		Short: "Look at a store directory, or mend it",
 		Args:  cobra.NoArgs,
 	}
-	c.AddCommand(newStoreDumpCommand())
+	c.AddCommand(newStoreDumpCommand(), newStoreVerifyCommand(), newStoreRepairCommand())
 	return c
 }

@@ -28,7 +28,7 @@ func (s *Store) planAsLeft() (Plan, bool, error) {
 		return Plan{}, false, err
 	}
 	s.generation = c.Generation
-	if !ok || !s.LastExitClean || s.options.FullScan {
+	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex {
 		return Plan{}, false, nil
 	}
 	now, err := s.cleanStop(messages.PhysicalOffset(c.LogEnd), c.StoreMs)

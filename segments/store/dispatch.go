@@ -122,7 +122,7 @@ func (d *dispatcher) toQueues(r *record.Record) error {
 	if !d.Params.MultiDispatch {
 		return nil
 	}
-	for key, at := range multiQueues(r) {
+	for key, at := range MultiQueues(r) {
 		if err := d.append(d.states.of([]byte(key.Topic), key.QueueID), unit, at); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (d *dispatcher) settleOdd() error {
 }
 
 func (d *dispatcher) toIndex(r *record.Record) error {
-	if r.PhysicalOffset < d.indexEnd || !indexed(r) {
+	if r.PhysicalOffset < d.indexEnd || !Indexed(r) {
 		return nil
 	}
 	req := requestOf(r, string(r.Topic))
@@ -283,9 +283,9 @@ func (d *dispatcher) hasAllKeys(req *messages.DispatchRequest) (bool, error) {
 	return true, nil
 }
 
-// multiQueues yields the further queues that a record names in INNER_MULTI_DISPATCH, with its queue offset in each
+// MultiQueues yields the further queues that a record names in INNER_MULTI_DISPATCH, with its queue offset in each
 // (spec/store.md §6.4). Lists of different lengths name none.
-func multiQueues(r *record.Record) iter.Seq2[messages.QueueKey, messages.QueueOffset] {
+func MultiQueues(r *record.Record) iter.Seq2[messages.QueueKey, messages.QueueOffset] {
 	return func(yield func(messages.QueueKey, messages.QueueOffset) bool) {
 		properties := messages.ViewProperties(r.Properties)
 		names, _ := properties.Get(messages.PropertyMultiDispatch)
@@ -368,8 +368,8 @@ func requestOf(r *record.Record, topic string) messages.DispatchRequest {
 	return req
 }
 
-// indexed tells whether the index has entries for a record.
-func indexed(r *record.Record) bool {
+// Indexed tells whether the index has entries for a record.
+func Indexed(r *record.Record) bool {
 	if messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
 		return false
 	}

@@ -115,7 +115,7 @@ func (j *judge) record(r *record.Record) error {
 }
 
 func (j *judge) multi(r *record.Record) error {
-	for key, at := range multiQueues(r) {
+	for key, at := range MultiQueues(r) {
 		if err := j.unit(j.verdicts.of([]byte(key.Topic), key.QueueID), r, at); err != nil {
 			return err
 		}

@@ -64,14 +64,14 @@ func (s *Store) load() error {
 	if err := s.loadLog(); err != nil {
 		return err
 	}
-	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), p.queueOptions()); err != nil {
+	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), p.QueueOptions()); err != nil {
 		return err
 	}
 	for _, name := range s.Queues.Ignored() {
 		s.tell(Event{What: FoundForeign, Path: name})
 	}
 	if p.MessageIndex {
-		if s.Index, err = index.Open(s.Disk, p.IndexDir(), p.indexParams(s.now)); err != nil {
+		if s.Index, err = index.Open(s.Disk, p.IndexDir(), p.IndexParams(s.now)); err != nil {
 			return err
 		}
 	}

@@ -39,10 +39,11 @@ type Params struct {
 
 // Defaults are RocketMQ's parameters for a store in dir.
 func Defaults(dir string) Params {
-	return Params{Dir: dir, CheckCRC: true, MessageIndex: true}.withDefaults()
+	return Params{Dir: dir, CheckCRC: true, MessageIndex: true}.WithDefaults()
 }
 
-func (p Params) withDefaults() Params {
+// WithDefaults fills in what is not set.
+func (p Params) WithDefaults() Params {
 	number := func(n *int64, byDefault int64) {
 		if *n == 0 {
 			*n = byDefault
@@ -74,7 +75,7 @@ func (p Params) withDefaults() Params {
 
 // Validate reports all problems; the error wraps ErrParams.
 func (p Params) Validate() error {
-	p = p.withDefaults()
+	p = p.WithDefaults()
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrParams}, args...)...))
@@ -94,7 +95,7 @@ func (p Params) Validate() error {
 	if _, err := messages.ParseDelayLevels(p.DelayLevels); err != nil {
 		bad("DelayLevels: %w", err)
 	}
-	for _, err := range []error{p.queueOptions().Validate(), p.indexParams(nil).Validate()} {
+	for _, err := range []error{p.QueueOptions().Validate(), p.IndexParams(nil).Validate()} {
 		if err != nil {
 			bad("%w", err)
 		}
@@ -102,11 +103,13 @@ func (p Params) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (p Params) queueOptions() consumequeue.Options {
+// QueueOptions are the parameters of the consume queues.
+func (p Params) QueueOptions() consumequeue.Options {
 	return consumequeue.Options{FileBytes: p.ConsumeQueueFileBytes, MaxOpenFiles: p.MaxOpenFiles}
 }
 
-func (p Params) indexParams(now func() time.Time) index.Params {
+// IndexParams are the parameters of the index.
+func (p Params) IndexParams(now func() time.Time) index.Params {
 	return index.Params{Slots: p.IndexSlots, Entries: p.IndexEntries, Now: now}
 }
 
@@ -142,6 +145,8 @@ type Options struct {
 	ReadOnly bool
 	// FullScan reads all of the log, from its beginning, however the store was left.
 	FullScan bool
+	// RebuildIndex builds all of the index from the log again.
+	RebuildIndex bool
 	// Progress, if not nil, hears from time to time how far a long step is. Called by Open's goroutine.
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.

@@ -91,6 +91,7 @@ type loaded struct {
 	checkpoint checkpoint.Values
 	clean      bool
 	all        bool // read the log from its beginning
+	newIndex   bool // build the index from it
 }
 
 // planner makes a plan.
@@ -207,7 +208,7 @@ func (p *planner) item(it *Item) error {
 		p.Records++
 		p.LastStoreMs = it.Record.StoreTimestampMs
 		if p.index != nil && !p.indexAhead && it.From > p.index.EndPhysical() {
-			p.indexAhead = indexed(&it.Record)
+			p.indexAhead = Indexed(&it.Record)
 		}
 		return p.judge.record(&it.Record)
 	}
@@ -290,6 +291,9 @@ func (p *planner) planIndex() {
 	}
 	p.Index.DropDamaged = len(p.index.Damaged()) > 0
 	switch {
+	case p.newIndex:
+		p.Index.Cut, p.Index.From = max(p.Min, 0), max(p.Min, 0)
+		return
 	case !p.Clean:
 		p.Index.Cut, p.Index.From = p.indexTrusted(), -1
 	case p.Index.DropDamaged, p.indexAhead:

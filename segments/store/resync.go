@@ -168,7 +168,7 @@ func Names(log *commitlog.Log, u consumequeue.Unit, key messages.QueueKey, at me
 		case r.QueueOffset == at && r.QueueID == key.QueueID && string(r.Topic) == key.Topic:
 			return nil
 		}
-		for k, offset := range multiQueues(r) {
+		for k, offset := range MultiQueues(r) {
 			if k == key && offset == at {
 				return nil
 			}

@@ -44,7 +44,7 @@ func Open(disk vfs.Disk, p Params, o Options) (*Store, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{Params: p.withDefaults(), Disk: disk, options: o}
+	s := &Store{Params: p.WithDefaults(), Disk: disk, options: o}
 	s.Delays, _ = messages.ParseDelayLevels(s.Params.DelayLevels) // Validate has looked at them
 	if o.ReadOnly {
 		s.overlay = vfs.Overlay(disk)
@@ -67,7 +67,8 @@ func (s *Store) open() error {
 	plan, asLeft, err := s.planAsLeft()
 	if err == nil && !asLeft {
 		l := loaded{
-			log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean, all: s.options.FullScan,
+			log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
+			all: s.options.FullScan, newIndex: s.options.RebuildIndex,
 		}
 		plan, err = makePlan(l, s.Params, s.options.Progress)
 	}

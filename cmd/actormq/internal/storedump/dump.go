@@ -26,7 +26,7 @@ type Options struct {
 func Dump(w io.Writer, disk vfs.Disk, o Options) (err error) {
 	overlay := vfs.Overlay(disk)
 	defer func() { err = errors.Join(err, overlay.Close()) }()
-	d := dumper{Options: o, disk: overlay, w: newWriter(w), params: o.Params.storeParams(o.Dir), keys: questions{}}
+	d := dumper{Options: o, disk: overlay, w: newWriter(w), params: o.Params.StoreParams(o.Dir), keys: questions{}}
 	return d.run()
 }
 

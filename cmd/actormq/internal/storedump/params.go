@@ -120,7 +120,8 @@ func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
 	return entries, err
 }
 
-func (p Params) storeParams(dir string) store.Params {
+// StoreParams are the parameters with which the store in dir is opened.
+func (p Params) StoreParams(dir string) store.Params {
 	s := store.Params{
 		Dir: dir, SegmentBytes: p.CommitLogSize, ConsumeQueueFileBytes: p.ConsumeQueueSize, IndexSlots: p.HashSlots,
 		IndexEntries: p.IndexNum, CheckCRC: true, MessageIndex: true, MultiDispatch: p.LMQ, DelayLevels: p.DelayLevels,

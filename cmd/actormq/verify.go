@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/verify"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Exit statuses of store verify beside 0, whole.
+const (
+	statusDamage   = 1
+	statusNoAnswer = 2
+)
+
+// errDamaged: the store that was verified is damaged.
+var errDamaged = errors.New("the store is damaged")
+
+func newStoreVerifyCommand() *cobra.Command {
+	var sizes sizeFlags
+	var asJSON, noIndex bool
+	c := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Check every record, queue unit, index entry and the checkpoint of a store",
+		Long: `Check a store directory from end to end: every record, every unit of every queue, every index entry, the
+checkpoint, the sizes and names of the files. The directory is not changed and not locked; one that a running node changes
+meanwhile looks damaged where it does. Each finding names file and offset. Progress goes to standard error.
+
+Exit status: 0 the store is whole, 1 it is damaged, 2 it could not be looked at.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runVerify(c, args[0], sizes, asJSON, noIndex) },
+	}
+	sizes.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "write the report as JSON")
+	c.Flags().BoolVar(&noIndex, "no-index", false, "leave the index out")
+	return c
+}
+
+func runVerify(c *cobra.Command, dir string, sizes sizeFlags, asJSON, noIndex bool) error {
+	disk := vfs.New()
+	p, err := findStore(disk, dir, sizes)
+	if err == nil {
+		p.MessageIndex = !noIndex
+		var r verify.Report
+		if r, err = verify.Run(disk, p, tellProgress(c.ErrOrStderr(), "verified")); err == nil {
+			if err = writeReport(c.OutOrStdout(), &r, asJSON); err == nil && !r.Whole {
+				return statusError{status: statusDamage, error: errDamaged}
+			}
+		}
+	}
+	if err != nil {
+		return statusError{status: statusNoAnswer, error: err}
+	}
+	return nil
+}
+
+// findStore returns the parameters of the store in a directory.
+func findStore(disk vfs.Disk, dir string, sizes sizeFlags) (store.Params, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return store.Params{}, err
+	}
+	dir = filepath.ToSlash(dir)
+	if _, err := disk.Stat(dir); err != nil {
+		return store.Params{}, err
+	}
+	found, err := sizes.find(disk, dir)
+	return found.StoreParams(dir), err
+}
+
+// tellProgress writes a line a second.
+func tellProgress(w io.Writer, what string) func(done, total int64) {
+	next := time.Now().Add(time.Second)
+	return func(done, total int64) {
+		if now := time.Now(); now.After(next) && total > 0 {
+			next = now.Add(time.Second)
+			fmt.Fprintf(w, "%s %d of %d MiB (%d %%)\n", what, done>>20, total>>20, 100*done/total)
+		}
+	}
+}
+
+func writeReport(w io.Writer, r *verify.Report, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		return e.Encode(r)
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintln(w, f)
+	}
+	if r.MoreFindings > 0 {
+		fmt.Fprintf(w, "and %d more\n", r.MoreFindings)
+	}
+	how := "closed properly"
+	if !r.Clean {
+		how = "not closed properly"
+	}
+	state := "whole"
+	if !r.Whole {
+		state = fmt.Sprintf("%d findings", int64(len(r.Findings))+r.MoreFindings)
+	}
+	_, err := fmt.Fprintf(w, "%s: %s; %s; log %d..%d, %d records (%d stand for lost ones), %d queues with %d units, %d index files with %d entries\n",
+		r.Dir, state, how, r.LogMin, r.LogEnd, r.Records, r.LostRecords, r.Queues, r.Units, r.IndexFiles, r.IndexEntries)
+	return err
+}

@@ -1,0 +1,78 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/actormq/actormq/segments"
+)
+
+// Finding is one damage. Offset is a byte in File, which is a path below the store's folder when it lies there.
+type Finding struct {
+	Part   string `json:"part"` // commitlog, consumequeue, index or checkpoint
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	What   string `json:"what"`
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s at %d: %s", f.Part, f.File, f.Offset, f.What)
+}
+
+// Parts of a store.
+const (
+	PartLog        = "commitlog"
+	PartQueues     = "consumequeue"
+	PartIndex      = "index"
+	PartCheckpoint = "checkpoint"
+)
+
+// maxFindings bounds what a report keeps.
+const maxFindings = 10_000
+
+// Report is what Run has seen.
+type Report struct {
+	Dir          string    `json:"dir"`
+	Clean        bool      `json:"closedProperly"`
+	Whole        bool      `json:"whole"`
+	LogMin       int64     `json:"logMin"`
+	LogEnd       int64     `json:"logEnd"`
+	Records      int64     `json:"records"`
+	LostRecords  int64     `json:"lostRecords"` // of Records those that stand for lost ones: earlier damage, closed
+	Queues       int64     `json:"queues"`
+	Units        int64     `json:"units"`
+	IndexFiles   int64     `json:"indexFiles"`
+	IndexEntries int64     `json:"indexEntries"`
+	Findings     []Finding `json:"findings"`
+	MoreFindings int64     `json:"moreFindings"` // beyond the first 10,000
+}
+
+// In tells whether a part has findings.
+func (r *Report) In(part string) bool {
+	for _, f := range r.Findings {
+		if f.Part == part {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verifier) found(part, file string, offset int64, format string, args ...any) {
+	if len(v.Findings) >= maxFindings {
+		v.MoreFindings++
+		return
+	}
+	if n := len(v.params.Dir) + 1; len(file) > n && file[:n] == v.params.Dir+"/" {
+		file = file[n:]
+	}
+	v.Findings = append(v.Findings, Finding{Part: part, File: file, Offset: offset, What: fmt.Sprintf(format, args...)})
+}
+
+// foundError reports an error that may say itself where it is.
+func (v *verifier) foundError(part, file string, offset int64, err error) {
+	var damage *segments.CorruptionError
+	if errors.As(err, &damage) {
+		file, offset, err = damage.File, damage.Offset, damage.Err
+	}
+	v.found(part, file, offset, "%v", err)
+}

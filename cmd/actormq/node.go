@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // stopTimeout bounds a stop: what a signal asks for is done within it.
@@ -132,7 +135,8 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 
 // node is a running node.
 type node struct {
-	conf    *nodeconf.Config
+	conf    atomic.Pointer[nodeconf.Config]
+	change  sync.Mutex // of conf, one after the other
 	store   *system.Store
 	system  *actor.ActorSystem
 	gateway *gateway.Node
@@ -140,7 +144,8 @@ type node struct {
 }
 
 func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
-	n := &node{conf: conf, log: log}
+	n := &node{log: log}
+	n.conf.Store(conf)
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
@@ -157,7 +162,8 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.Broker.Logger = log.With().Str("part", "broker").Logger()
 	g.Limits.Logger = log.With().Str("part", "gateway").Logger()
 	g.Broker.Delays, _ = messages.ParseDelayLevels(n.store.Options().DelayLevels)
-	g.Tools.Options = conf.Effective
+	g.Tools.Options = func() map[string]string { return n.conf.Load().Effective() }
+	g.Tools.SetOptions = n.setOptions
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -167,14 +173,28 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	return n, nil
 }
 
+// setOptions changes keys while the node runs, for as long as it runs: broker.conf is its owner's.
+func (n *node) setOptions(b *broker.Broker, values map[string]string) error {
+	n.change.Lock()
+	defer n.change.Unlock()
+	next, err := n.conf.Load().Change(values, "a tool")
+	if err != nil {
+		return err
+	}
+	b.SetPolicy(next.Running().Policy)
+	n.conf.Store(next)
+	n.log.Info().Interface("options", values).Msg("a tool has changed options")
+	return nil
+}
+
 // ready is the line that says that the node serves, and what an acknowledgement means.
 func (n *node) ready() string {
 	loss := "a power cut may take the last " + n.store.Options().FlushInterval.String() + " and more under load; a killed process loses nothing"
 	if n.store.Options().FlushDiskType == system.SyncFlush {
 		loss = "what is acknowledged is on the disk"
 	}
-	return fmt.Sprintf("ready broker=%s namesrv=%s store=%s flush=%s (%s)", n.conf.Gateway.Listen,
-		strconv.Quote(n.conf.Gateway.NameServerListen), n.conf.Store.Dir, n.store.Options().FlushDiskType, loss)
+	return fmt.Sprintf("ready broker=%s namesrv=%s store=%s flush=%s (%s)", n.conf.Load().Gateway.Listen,
+		strconv.Quote(n.conf.Load().Gateway.NameServerListen), n.conf.Load().Store.Dir, n.store.Options().FlushDiskType, loss)
 }
 
 // stop ends the node in order: connections first, which get half of the time at most, then the store.

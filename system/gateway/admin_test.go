@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 func decoded[T any](t *testing.T, a *remoting.Command) T {
@@ -333,7 +334,7 @@ func TestRuntimeAndStatistics(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
 		c.Tools.Runtime = func() map[string]string { return map[string]string{"commitLogDiskRatio": "0.5"} }
 		c.Tools.Options = func() map[string]string { return map[string]string{"fileReservedTime": "72"} }
-		c.Tools.SetOptions = func(m map[string]string) error {
+		c.Tools.SetOptions = func(_ *broker.Broker, m map[string]string) error {
 			if _, path := m["storePathRootDir"]; path {
 				return fmt.Errorf("option storePathRootDir can't be changed")
 			}

@@ -108,7 +108,7 @@ func TestPull(t *testing.T) {
 func TestPullChecks(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
 		c.NoAutoCreateGroup = true
-		c.Broker.FilterByProperty = true
+		c.Broker.Policy.FilterByProperty = true
 	})
 	b := w.node.Broker()
 	w.topic("T", 1)
@@ -347,7 +347,7 @@ func TestGroupMembersAreTold(t *testing.T) {
 }
 
 func TestNotificationsCanBeSwitchedOff(t *testing.T) {
-	w := run(t, func(c *gateway.Config) { c.Broker.NotifyOff = true })
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.NotifyOff = true })
 	c := w.dial("broker")
 	beat := beating("a", "g", "T", 1)
 	c.send(beat)

@@ -11,7 +11,7 @@ import (
 	"github.com/actormq/actormq/system/gateway"
 )
 
-func filtering(c *gateway.Config) { c.Broker.FilterByProperty = true }
+func filtering(c *gateway.Config) { c.Broker.Policy.FilterByProperty = true }
 
 // subscribing is a heartbeat of a consumer with an SQL92 expression.
 func subscribing(group, topic, expression string, version int64) *remoting.Command {
@@ -110,7 +110,7 @@ func TestSQL92IsOffUnlessItIsTurnedOn(t *testing.T) {
 
 func TestRetriedMessagesAreFilteredOnRequest(t *testing.T) {
 	for _, on := range []bool{false, true} {
-		w := run(t, filtering, func(c *gateway.Config) { c.Broker.FilterRetries = on })
+		w := run(t, filtering, func(c *gateway.Config) { c.Broker.Policy.FilterRetries = on })
 		w.topic("T", 1)
 		c := w.dial("broker")
 		c.ask(subscribing("g", "T", "i = 1", 1))

@@ -146,7 +146,7 @@ func (n *Node) startClients() (err error) {
 // notifies tells whether the members of a group are told of changes.
 func (n *Node) notifies(group string) bool {
 	config, ok := n.broker.Groups.Lookup(group)
-	return !n.broker.NotifyOff && (!ok || config.NotifyConsumerIDsChangedEnable)
+	return !n.broker.Policy().NotifyOff && (!ok || config.NotifyConsumerIDsChangedEnable)
 }
 
 // closed takes a connection that has ended out of all groups, and tells the others.

@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/testkit/frames"
 )
 
@@ -103,9 +104,9 @@ func TestEveryRecordedExchangeIsAccountedFor(t *testing.T) {
 
 func TestReplayOfRecordedExchanges(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
-		c.Broker.FilterByProperty = true
+		c.Broker.Policy.FilterByProperty = true
 		c.Tools.DelayOffsets = func() map[int32]int64 { return map[int32]int64{2: 3, 3: 6} }
-		c.Tools.SetOptions = func(map[string]string) error { return nil }
+		c.Tools.SetOptions = func(*broker.Broker, map[string]string) error { return nil }
 	})
 	for id := range int32(4) {
 		q := messages.QueueKey{Topic: "DemoAuto", QueueID: id}

@@ -68,7 +68,7 @@ func TestSendStoresTheMessageAsItIs(t *testing.T) {
 }
 
 func TestSendChecksInOrder(t *testing.T) {
-	w := run(t, func(c *gateway.Config) { c.Broker.RejectHalf = true })
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.RejectHalf = true })
 	w.topic("T", 2)
 	c := w.dial("broker")
 	for name, x := range map[string]struct {
@@ -131,7 +131,7 @@ func TestSendOfAnAbsentTopicWithoutAutoCreation(t *testing.T) {
 }
 
 func TestBrokerWithoutWritePermission(t *testing.T) {
-	w := run(t, func(c *gateway.Config) { c.Broker.Perm = metadata.PermRead })
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.Perm = metadata.PermRead })
 	w.topic("T", 1)
 	w.topic("Ordered", 1)
 	require.NoError(t, w.node.Broker().Topics.ApplyOrder(t.Context(), []string{"Ordered"}))

@@ -58,7 +58,7 @@ func (t *Tools) query(r *gateway.Request) {
 	}
 	most := int(h.MaxNum)
 	if h.UniqueKey {
-		most = t.b.DefaultQueryMax
+		most = t.b.Policy().DefaultQueryMax
 	}
 	found, err := t.b.Store.Query(context.Background(), messages.QueryMessage{
 		Topic: h.Topic, Key: h.Key, MaxMessages: min(max(most, 1), maxQueried), BeginMs: h.BeginTimestampMs, EndMs: h.EndTimestampMs,

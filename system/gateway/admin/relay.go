@@ -199,7 +199,7 @@ func (t *Tools) resetTargets(h *remoting.ResetOffsetHeader) (map[remoting.Messag
 		target := t.b.Store.MaxOffset(q)
 		if h.TimestampMs != -1 {
 			var err error
-			if target, err = t.b.Store.OffsetByTime(context.Background(), q, h.TimestampMs, t.b.SearchBoundary); err != nil {
+			if target, err = t.b.Store.OffsetByTime(context.Background(), q, h.TimestampMs, t.b.Policy().SearchBoundary); err != nil {
 				return nil, err
 			}
 		}

@@ -20,14 +20,15 @@ func rawKeys(v any) ([]byte, error) { return fastjson.MarshalRawKeys(v) }
 
 // getOptions answers 26.
 func (t *Tools) getOptions(r *gateway.Request) {
-	options := map[string]string{
+	options := map[string]string{}
+	if t.node.Options != nil {
+		options = t.node.Options()
+	}
+	maps.Copy(options, map[string]string{
 		"brokerName": t.b.BrokerName, "brokerClusterName": t.b.ClusterName, "brokerId": strconv.FormatInt(t.b.BrokerID, 10),
 		"brokerIP1": t.b.StoreHost.Addr().String(), "listenPort": strconv.Itoa(int(t.b.StoreHost.Port())),
-		"brokerPermission": strconv.Itoa(t.b.Perm),
-	}
-	if t.node.Options != nil {
-		maps.Copy(options, t.node.Options())
-	}
+		"brokerPermission": strconv.Itoa(t.b.Policy().Perm),
+	})
 	version, err := json.Marshal(t.b.Topics.DataVersion())
 	if err != nil {
 		broker.Fail(r, err)
@@ -49,7 +50,7 @@ func (t *Tools) setOptions(r *gateway.Request) {
 		r.Fail(remoting.ResponseNoPermission, "options can't be changed while the broker runs")
 		return
 	}
-	if err := t.node.SetOptions(changes); err != nil {
+	if err := t.node.SetOptions(t.b, changes); err != nil {
 		r.Fail(remoting.ResponseNoPermission, err.Error())
 		return
 	}

@@ -10,8 +10,9 @@ import (
 type Node struct {
 	// Options are the effective options by RocketMQ's names, without secrets.
 	Options func() map[string]string
-	// SetOptions changes options while the node runs, all or none; the error names the one that can't be.
-	SetOptions func(map[string]string) error
+	// SetOptions changes options of a running node, all or none; the error names those that can't be. It may be called from
+	// several goroutines.
+	SetOptions func(*broker.Broker, map[string]string) error
 	// Runtime adds to and overrides the values of GET_BROKER_RUNTIME_INFO.
 	Runtime func() map[string]string
 	// DelayOffsets is how far each delay level has been delivered.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,16 +50,26 @@ type Config struct {
 	Address     string         // brokerIP1:listenPort, as clients reach it; default StoreHost
 	StoreHost   netip.AddrPort // the same as bytes, for records and message ids: the store's own; default 127.0.0.1:10911
 	Region      string         // regionId; default DefaultRegion
-	TraceOff    bool           // traceOn=false: clients do not trace
-	Perm        int            // brokerPermission; default 6
-	SlaveReads  bool           // slaveReadEnable: slow readers are sent to a slave
 
-	PutTimeout       time.Duration // how long a send waits for flush and replicas; default 5 s
-	KeeperTimeout    time.Duration // how long a request waits for a keeper; default 3 s
+	PutTimeout    time.Duration // how long a send waits for flush and replicas; default 5 s
+	KeeperTimeout time.Duration // how long a request waits for a keeper; default 3 s
+	MaxHeldPulls  int           // held pulls a connection; default 16,384
+
+	Policy Policy // at the start; see Broker.Policy
+
+	Delays messages.DelayLevels // messageDelayLevel, as the store has it; default RocketMQ's
+
+	Logger zerolog.Logger
+}
+
+// Policy is what can be changed while the broker runs.
+type Policy struct {
+	Perm             int           // brokerPermission; default 6
+	TraceOff         bool          // traceOn=false: clients do not trace
+	SlaveReads       bool          // slaveReadEnable: slow readers are sent to a slave
 	RejectHalf       bool          // rejectTransactionMessage
 	LongPollingOff   bool          // longPollingEnable=false: a pull is held for ShortPolling
 	ShortPolling     time.Duration // shortPollingTimeMills; default 1 s
-	MaxHeldPulls     int           // held pulls a connection; default 16,384
 	NotifyOff        bool          // notifyConsumerIdsChangedEnable=false
 	FilterByProperty bool          // enablePropertyFilter: SQL92
 	FilterRetries    bool          // filterSupportRetry: retried messages are filtered as those of their first topic are
@@ -66,11 +77,20 @@ type Config struct {
 	// SearchBoundary is which message a search by time finds; the default is the first one not older than the time, and the
 	// queue's end when there is none, not RocketMQ's nearest.
 	SearchBoundary messages.TimeBoundary
-
-	Delays messages.DelayLevels // messageDelayLevel, as the store has it; default RocketMQ's
-
-	Logger zerolog.Logger
 }
+
+func (p Policy) defaults() Policy {
+	def(&p.Perm, metadata.PermRead|metadata.PermWrite)
+	def(&p.ShortPolling, time.Second)
+	def(&p.DefaultQueryMax, 32)
+	return p
+}
+
+// Readable tells whether brokerPermission has the read bit.
+func (p *Policy) Readable() bool { return p.Perm&metadata.PermRead != 0 }
+
+// Writeable tells whether brokerPermission has the write bit.
+func (p *Policy) Writeable() bool { return p.Perm&metadata.PermWrite != 0 }
 
 // Defaults returns the configuration with every zero field filled in.
 func (c Config) Defaults() Config {
@@ -79,12 +99,10 @@ func (c Config) Defaults() Config {
 	def(&c.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
 	def(&c.Address, c.StoreHost.String())
 	def(&c.Region, "DefaultRegion")
-	def(&c.Perm, metadata.PermRead|metadata.PermWrite)
 	def(&c.PutTimeout, 5*time.Second)
 	def(&c.KeeperTimeout, 3*time.Second)
-	def(&c.ShortPolling, time.Second)
 	def(&c.MaxHeldPulls, 16<<10)
-	def(&c.DefaultQueryMax, 32)
+	c.Policy = c.Policy.defaults()
 	if c.Delays == nil {
 		c.Delays, _ = messages.ParseDelayLevels(messages.DefaultDelayLevels) // it is right
 	}
@@ -98,12 +116,6 @@ func def[T comparable](field *T, value T) {
 	}
 }
 
-// Readable tells whether brokerPermission has the read bit.
-func (c *Config) Readable() bool { return c.Perm&metadata.PermRead != 0 }
-
-// Writeable tells whether brokerPermission has the write bit.
-func (c *Config) Writeable() bool { return c.Perm&metadata.PermWrite != 0 }
-
 // Broker is what the handlers work with. Safe for concurrent use.
 type Broker struct {
 	Config
@@ -116,6 +128,17 @@ type Broker struct {
 	Offsets *offsets.Keeper
 	Locks   *locks.Keeper
 	Stats   *stats.Set // nil: nothing is counted
+
+	policy atomic.Pointer[Policy]
+}
+
+// Policy is what holds at the moment; whoever needs several of its fields for one decision calls it once.
+func (b *Broker) Policy() *Policy { return b.policy.Load() }
+
+// SetPolicy changes what holds from now on.
+func (b *Broker) SetPolicy(p Policy) {
+	p = p.defaults()
+	b.policy.Store(&p)
 }
 
 // CompileFilter reads the expression of a subscription that is no list of tags. The client keeper's compiled subscriptions
@@ -131,9 +154,11 @@ func CompileFilter(expressionType, expression string) (*sql92.Filter, error) {
 func New(c Config, store Store) *Broker {
 	c = c.Defaults()
 	const linesAMinute = 10
-	return &Broker{
+	b := &Broker{
 		Config: c, Store: store, Noise: c.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute}),
 	}
+	b.SetPolicy(c.Policy)
+	return b
 }
 
 // Context bounds the waiting for a keeper.

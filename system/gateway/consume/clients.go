@@ -119,7 +119,7 @@ func (c *Consumers) checkConfig(r *gateway.Request) {
 	switch {
 	case sub.ByTag():
 		r.OK(nil)
-	case !c.b.FilterByProperty:
+	case !c.b.Policy().FilterByProperty:
 		r.Fail(remoting.ResponseSystemError, remarkNoSQL)
 	default:
 		if _, err := broker.CompileFilter(sub.ExpressionType, sub.SubString); err != nil {

@@ -40,12 +40,12 @@ func (p *pulling) filterOf() (filter, error) {
 	} else {
 		sub, err = p.groupFilter(&f)
 	}
-	switch b := p.c.b; {
+	switch policy := p.c.b.Policy(); {
 	case err != nil:
-	case !sub.ByTag() && !b.FilterByProperty:
+	case !sub.ByTag() && !policy.FilterByProperty:
 		err = refuse(remoting.ResponseSystemError, remarkNoSQL)
-	case b.FilterRetries && strings.HasPrefix(p.h.Topic, messages.RetryTopicPrefix):
-		f.properties = retryFilter{clients: b.Clients, group: strings.TrimPrefix(p.h.Topic, messages.RetryTopicPrefix)}
+	case policy.FilterRetries && strings.HasPrefix(p.h.Topic, messages.RetryTopicPrefix):
+		f.properties = retryFilter{clients: p.c.b.Clients, group: strings.TrimPrefix(p.h.Topic, messages.RetryTopicPrefix)}
 	}
 	return f, err
 }

@@ -26,8 +26,8 @@ func (p *pulling) hold() {
 		return
 	}
 	wait := time.Duration(min(p.h.SuspendTimeoutMs, longestHold.Milliseconds())) * time.Millisecond
-	if p.c.b.LongPollingOff {
-		wait = p.c.b.ShortPolling
+	if policy := p.c.b.Policy(); policy.LongPollingOff {
+		wait = policy.ShortPolling
 	}
 	h := &held{p: p}
 	h.park = messages.ParkPull{

@@ -95,7 +95,7 @@ func (c *Consumers) search(r *gateway.Request) {
 		return
 	}
 	q := messages.QueueKey{Topic: h.Topic, QueueID: h.QueueID}
-	at, err := c.b.Store.OffsetByTime(context.Background(), q, h.TimestampMs, c.b.SearchBoundary)
+	at, err := c.b.Store.OffsetByTime(context.Background(), q, h.TimestampMs, c.b.Policy().SearchBoundary)
 	if err != nil {
 		broker.Fail(r, err)
 		return

@@ -54,7 +54,7 @@ func (p *pulling) fail(err error) {
 // check goes through spec/remoting.md §9.2 in order. It makes p.h.Topic a string that may be kept.
 func (p *pulling) check() error {
 	b := p.c.b
-	if !b.Readable() {
+	if !b.Policy().Readable() {
 		return refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.Address)
 	}
 	if err := p.checkGroup(); err != nil {
@@ -186,7 +186,7 @@ func (p *pulling) answer(code int, found *messages.GetResult) {
 // suggest is the broker that the next pull should go to.
 func (p *pulling) suggest(found *messages.GetResult) int64 {
 	b := p.c.b
-	if !b.SlaveReads {
+	if !b.Policy().SlaveReads {
 		return 0
 	}
 	last := found.NextOffset - 1

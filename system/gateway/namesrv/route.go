@@ -41,8 +41,8 @@ func (s *Server) brokerData() remoting.BrokerData {
 // (spec/remoting.md §15.3).
 func (s *Server) queueData(t *metadata.TopicConfig) remoting.QueueData {
 	perm := t.Perm
-	if !s.b.Readable() || !s.b.Writeable() {
-		perm = s.b.Perm
+	if !s.b.Policy().Readable() || !s.b.Policy().Writeable() {
+		perm = s.b.Policy().Perm
 	}
 	return remoting.QueueData{
 		BrokerName: s.b.BrokerName, Perm: int32(s.state().perm(t.TopicName, perm)), ReadQueueNums: int32(t.ReadQueueNums),

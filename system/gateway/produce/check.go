@@ -22,7 +22,7 @@ var forbidden = map[string]struct{}{
 // written is not checked, as in the original: clients look at the route.
 func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
 	topic, known := p.b.Topics.Lookup(h.Topic)
-	if !p.b.Writeable() && topic.Order {
+	if !p.b.Policy().Writeable() && topic.Order {
 		return topic, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}
 	if err := checkName(h); err != nil {

@@ -117,7 +117,7 @@ func (p *Producers) copyBack(r *gateway.Request, h *remoting.SendBackHeader) (*m
 	if err != nil {
 		return nil, err
 	}
-	if !p.b.Writeable() {
+	if !p.b.Policy().Writeable() {
 		return nil, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}
 	if config.RetryQueueNums <= 0 {

@@ -65,7 +65,7 @@ func (p *Producers) fail(r *gateway.Request, err error) {
 func (p *Producers) failWith(r *gateway.Request, code int, remark string) {
 	c := r.Command.Answer(code, remark)
 	c.ExtFields = remoting.Ext{
-		{Name: remoting.ExtMsgRegion, Value: p.b.Region}, {Name: remoting.ExtTraceOn, Value: broker.Bool(!p.b.TraceOff)},
+		{Name: remoting.ExtMsgRegion, Value: p.b.Region}, {Name: remoting.ExtTraceOn, Value: broker.Bool(!p.b.Policy().TraceOff)},
 	}
 	r.Answer(c)
 }
@@ -107,7 +107,7 @@ func (p *Producers) messageOf(r *gateway.Request, h *remoting.SendMessageHeader,
 		}
 	}
 	if half, _ := m.Properties.Get(messages.PropertyTransactionMessage); strings.EqualFold(half, "true") {
-		if p.b.RejectHalf {
+		if p.b.Policy().RejectHalf {
 			return nil, refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
 		}
 		return m, p.halve(r, m)
@@ -186,7 +186,7 @@ func (d *placed) done(result messages.PutResult, err error) {
 		p.b.Stats.Put(d.topic, int(result.Count), int(result.Bytes))
 	}
 	h := remoting.SendMessageAnswer{
-		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.TraceOff,
+		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.Policy().TraceOff,
 	}
 	switch {
 	case !result.Status.Stored():

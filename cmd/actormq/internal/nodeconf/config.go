@@ -3,6 +3,7 @@ package nodeconf
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // Config is the effective configuration of a node.
@@ -29,12 +31,14 @@ type Config struct {
 	ReplicationIP  string // brokerIP2; as replicas reach the broker
 	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
 	VIPChannel     bool   // serve listenPort − 2 too
-	NearestByTime  bool   // answer a search by time as RocketMQ 4.x does
+	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 
 	ACL           bool   // aclEnable
 	ACLFile       string // aclFile
 	TLSConfigFile string // tls.config.file
 	TLSOwn        bool   // tls.test.mode.enable
+
+	traceTopic string // msgTraceTopicName
 
 	set     map[string]setting // what was set, by key
 	Ignored []string           // keys of RocketMQ that have no effect here
@@ -50,9 +54,12 @@ var ErrConfig = errors.New("bad configuration")
 func Default() *Config {
 	return &Config{
 		Store:    system.Options{Dir: "store"},
-		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NearestByTime: true, TLSOwn: true,
-		Gateway: gateway.Config{TLSMode: edge.TLSPermissive},
-		set:     map[string]setting{},
+		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NoTraceTopic: true, TLSOwn: true,
+		traceTopic: messages.TopicTrace, set: map[string]setting{},
+		Gateway: gateway.Config{
+			TLSMode: edge.TLSPermissive,
+			Broker:  broker.Config{Policy: broker.Policy{SearchBoundary: messages.TimeNearest}},
+		},
 	}
 }
 
@@ -173,8 +180,8 @@ func (c *Config) Finish() error {
 	if err := c.finishSecurity(); err != nil {
 		return err
 	}
-	if c.NearestByTime {
-		c.Gateway.Broker.SearchBoundary = messages.TimeNearest
+	if !c.NoTraceTopic {
+		c.Gateway.TraceTopic = c.traceTopic
 	}
 	c.Gateway.Disk = vfs.New()
 	return c.Store.Defaults().Validate()
@@ -204,14 +211,15 @@ func (c *Config) Print() string {
 	return b.String()
 }
 
-// Effective returns the value of every known key.
+// Effective returns the value of every known key, and of those that cannot be anything else here.
 func (c *Config) Effective() map[string]string {
-	all := make(map[string]string, len(keys))
+	all := maps.Clone(fixed)
 	for _, k := range keys {
 		all[k.name] = k.byDefault
 		if s, ok := c.set[k.name]; ok {
 			all[k.name] = s.value
 		}
 	}
+	all["storePathRootDir"], all["storePathCommitLog"] = c.Store.Dir, c.Store.Defaults().CommitLogDir
 	return all
 }

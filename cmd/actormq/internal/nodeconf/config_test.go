@@ -53,7 +53,7 @@ func TestABrokerConfOfRocketMQ(t *testing.T) {
 	require.Equal(t, "127.0.0.1:10921", c.Gateway.Listen)
 	require.Equal(t, "127.0.0.1:10919", c.Gateway.VIPListen)
 	require.Equal(t, "127.0.0.1:10921", c.Store.StoreHost.String(), "as it stands in message ids")
-	require.Equal(t, messages.TimeNearest, c.Gateway.Broker.SearchBoundary, "the wire answers as 4.x does")
+	require.Equal(t, messages.TimeNearest, c.Gateway.Broker.Policy.SearchBoundary, "the wire answers as 4.x does")
 	require.Equal(t, 48*time.Hour, c.Store.FileReservedTime)
 	require.Equal(t, "04", c.Store.DeleteWhen)
 	require.Empty(t, c.Ignored)

@@ -83,19 +83,31 @@ var keys = slices.Concat([]keyDef{
 		integer(func(c *Config) *int { return &c.Gateway.DefaultQueues }, 1, 1<<16)},
 	{"clusterTopicEnable", "true", "make the topic that is named like the cluster", negated(func(c *Config) *bool { return &c.Gateway.NoClusterTopic })},
 	{"brokerTopicEnable", "true", "make the topic that is named like the broker", negated(func(c *Config) *bool { return &c.Gateway.NoBrokerTopic })},
-	{"brokerPermission", "6", "2 write, 4 read", integer(func(c *Config) *int { return &c.Gateway.Broker.Perm }, 2, 6)},
+	{"brokerPermission", "6", "2 write, 4 read", integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.Perm }, 2, 6)},
 	{"flushConsumerOffsetInterval", "5000", "ms between writes of the consumer offsets",
 		millis(func(c *Config) *time.Duration { return &c.Gateway.OffsetInterval })},
-	{"longPollingEnable", "true", "hold pulls that find nothing", negated(func(c *Config) *bool { return &c.Gateway.Broker.LongPollingOff })},
-	{"notifyConsumerIdsChangedEnable", "true", "tell a group's members of changes", negated(func(c *Config) *bool { return &c.Gateway.Broker.NotifyOff })},
-	{"enablePropertyFilter", "false", "serve subscriptions by SQL92", boolean(func(c *Config) *bool { return &c.Gateway.Broker.FilterByProperty })},
+	{"longPollingEnable", "true", "hold pulls that find nothing", negated(func(c *Config) *bool { return &c.Gateway.Broker.Policy.LongPollingOff })},
+	{"notifyConsumerIdsChangedEnable", "true", "tell a group's members of changes", negated(func(c *Config) *bool { return &c.Gateway.Broker.Policy.NotifyOff })},
+	{"enablePropertyFilter", "false", "serve subscriptions by SQL92", boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.FilterByProperty })},
 	{"filterSupportRetry", "false", "filter retried messages as those of their first topic",
-		boolean(func(c *Config) *bool { return &c.Gateway.Broker.FilterRetries })},
-	{"rejectTransactionMessage", "false", "refuse half messages", boolean(func(c *Config) *bool { return &c.Gateway.Broker.RejectHalf })},
+		boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.FilterRetries })},
+	{"rejectTransactionMessage", "false", "refuse half messages", boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.RejectHalf })},
 	{"searchOffsetNearest", "true", "a search by time answers the nearer message, as RocketMQ 4.x; false: the first one not older",
-		boolean(func(c *Config) *bool { return &c.NearestByTime })},
+		nearestByTime},
+	{"traceOn", "true", "let clients send traces", negated(func(c *Config) *bool { return &c.Gateway.Broker.Policy.TraceOff })},
+	{"traceTopicEnable", "false", "make the topic of traces at the start", negated(func(c *Config) *bool { return &c.NoTraceTopic })},
+	{"msgTraceTopicName", messages.TopicTrace, "the topic of traces", name(func(c *Config) *string { return &c.traceTopic })},
+	{"slaveReadEnable", "false", "send slow readers to a slave", boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.SlaveReads })},
+	{"shortPollingTimeMills", "1000", "ms that a pull is held without long polling",
+		millis(func(c *Config) *time.Duration { return &c.Gateway.Broker.Policy.ShortPolling })},
+	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
+		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
+	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
 	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER only, so far", role},
 }, diskKeys, edgeKeys)
+
+// fixed are keys of RocketMQ that tools read, with the only value that they have here.
+var fixed = map[string]string{"filterServerNums": "0", "useTLS": "false"}
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
@@ -105,16 +117,16 @@ var withoutEffect = []string{
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
 	"transactionTimeOut", "transactionCheckInterval", "transactionCheckMax",
-	"traceTopicEnable", "msgTraceTopicName", "slaveReadEnable", "registerBrokerTimeoutMills",
+	"registerBrokerTimeoutMills",
 	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
 	"osPageCacheBusyTimeOutMills", "diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
-	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "defaultQueryMaxNum",
-	"enableLmq", "enableMultiDispatch",
+	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
+	"enableMultiDispatch",
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"flushLeastPagesWhenWarmMapedFile", "flushDelayOffsetInterval", "fastFailIfNoBufferInStorePool",
-	"shortPollingTimeMills", "brokerFastFailureEnable", "startAcceptSendRequestTimeStamp", "forceRegister",
-	"highSpeedMode", "commercialEnable", "regionId", "serverWorkerThreads", "serverSelectorThreads",
+	"brokerFastFailureEnable", "startAcceptSendRequestTimeStamp", "forceRegister",
+	"highSpeedMode", "commercialEnable", "serverWorkerThreads", "serverSelectorThreads",
 	"serverSocketSndBufSize", "serverSocketRcvBufSize", "useEpollNativeSelector",
 }
 
@@ -224,6 +236,18 @@ func negated(field func(*Config) *bool) applier {
 		*field(c) = !b
 		return nil
 	}
+}
+
+func nearestByTime(c *Config, value string) error {
+	var b bool
+	if err := boolean(func(*Config) *bool { return &b })(c, value); err != nil {
+		return err
+	}
+	c.Gateway.Broker.Policy.SearchBoundary = messages.TimeLower
+	if b {
+		c.Gateway.Broker.Policy.SearchBoundary = messages.TimeNearest
+	}
+	return nil
 }
 
 func flushType(c *Config, value string) error {

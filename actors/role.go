@@ -13,4 +13,5 @@ const (
 	RoleIndexer      Role = "index-builder"
 	RolePullHold     Role = "pull-hold"
 	RoleCleaner      Role = "cleaner"
+	RoleScheduler    Role = "delay-scheduler"
 )

@@ -56,6 +56,7 @@ type Options struct {
 	QueueFlushLeastPages int           // flushConsumeQueueLeastPages of a queue; default 2, -1: whatever is dirty
 	QueueFlushThorough   time.Duration // flushConsumeQueueThoroughInterval; default 60 s
 	DelayLevels          string        // messageDelayLevel
+	DelayOffsetInterval  time.Duration // flushDelayOffsetInterval; default 10 s
 	MaxMessageBytes      int           // maxMessageSize: of a body, or of a batch; default 4 MiB
 	MaxTransferBytes     int           // maxTransferBytesOnMessageInMemory; default 256 KiB
 	MaxTransferMessages  int           // maxTransferCountOnMessageInMemory; default 32
@@ -75,6 +76,9 @@ type Options struct {
 	DestroyFileForcibly time.Duration // destroyMapedFileIntervalForcibly: then a file goes though it is being read; default 120 s
 	RedeleteInterval    time.Duration // redeleteHangedFileInterval; default 120 s
 	BallastBytes        int64         // room that is kept for a full disk; default 64 MiB, a segment at most; -1 for none
+
+	// NoDelayedDelivery leaves delayed messages where they are, as on a slave, until DeliverDelayed starts their delivery.
+	NoDelayedDelivery bool
 
 	MaxPendingPuts  int   // puts in flight; beyond it a put is refused with OS_PAGECACHE_BUSY; default 65,536
 	MaxPendingBytes int64 // bytes of them; default 256 MiB
@@ -112,6 +116,7 @@ func (o Options) Defaults() Options {
 	def(&o.QueueFlushInterval, time.Second)
 	def(&o.QueueFlushThorough, time.Minute)
 	def(&o.DelayLevels, messages.DefaultDelayLevels)
+	def(&o.DelayOffsetInterval, 10*time.Second)
 	def(&o.MaxMessageBytes, 4<<20)
 	def(&o.MaxTransferBytes, 256<<10)
 	def(&o.MaxTransferMessages, 32)
@@ -173,6 +178,7 @@ func (o Options) Validate() error {
 		"QueueFlushInterval": o.QueueFlushInterval, "QueueFlushThorough": o.QueueFlushThorough, "StopTimeout": o.StopTimeout,
 		"FileReservedTime": o.FileReservedTime, "CleanInterval": o.CleanInterval, "FilePause": o.FilePause, "QueuePause": o.QueuePause,
 		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
+		"DelayOffsetInterval": o.DelayOffsetInterval,
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}

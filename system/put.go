@@ -144,15 +144,30 @@ func (s *Store) encodeOne(p *messages.PutMessage, m *messages.Message) (messages
 	if n := len(m.Body); n > s.opt.MaxMessageBytes {
 		return messages.MessageIllegal, fmt.Errorf("body of %d bytes, limit %d: %w", n, s.opt.MaxMessageBytes, ErrBodyTooLarge)
 	}
-	m, err := s.delays.Postponed(m)
+	later, err := s.delays.Postponed(m)
 	if err != nil {
 		return messages.MessageIllegal, err
 	}
+	grows := 0
+	if later != m { // it comes back under its own topic: it must fit then too
+		grows = max(0, len(m.Topic)-len(later.Topic))
+	}
+	return s.encode(p, later, grows)
+}
+
+// encodeAsItIs encodes a message whose delay has passed: it was accepted when it came, whatever it and the limits say now.
+func (s *Store) encodeAsItIs(p *messages.PutMessage, m *messages.Message) (messages.PutStatus, error) {
+	return s.encode(p, m, 0)
+}
+
+// encode encodes a message that may grow by so many bytes when it is delivered.
+func (s *Store) encode(p *messages.PutMessage, m *messages.Message, grows int) (messages.PutStatus, error) {
 	m = s.withHost(p, m)
+	var err error
 	if p.Records, err = record.Append(p.Records, m); err != nil {
 		return statusOf(err, m), err
 	}
-	return s.describe(p, m, 1)
+	return s.describe(p, m, 1, grows)
 }
 
 func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messages.PutStatus, error) {
@@ -169,12 +184,12 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 	if p.Records, count, err = record.AppendBatch(p.Records, m, s.opt.MaxMessageBytes); err != nil {
 		return statusOf(err, m), err
 	}
-	return s.describe(p, m, int32(count))
+	return s.describe(p, m, int32(count), 0)
 }
 
 // describe fills in what the writer must know of encoded records.
-func (s *Store) describe(p *messages.PutMessage, m *messages.Message, count int32) (messages.PutStatus, error) {
-	if n := int64(len(p.Records)); n+record.BlankBytes > s.opt.SegmentBytes {
+func (s *Store) describe(p *messages.PutMessage, m *messages.Message, count int32, grows int) (messages.PutStatus, error) {
+	if n := int64(len(p.Records) + grows); n+record.BlankBytes > s.opt.SegmentBytes {
 		return messages.MessageIllegal, fmt.Errorf("%d bytes, segments have %d: %w", n, s.opt.SegmentBytes, ErrBodyTooLarge)
 	}
 	p.Count, p.Queue, p.SysFlag = count, m.Queue(), m.SysFlag

@@ -58,8 +58,8 @@ func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pids[r
 
 // stopOrder stops whoever sends before whoever is sent to, so that nothing goes to an actor that has gone.
 var stopOrder = []actors.Role{
-	actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleDispatcher, actors.RoleQueueBuilder, actors.RoleIndexer,
-	actors.RoleFlusher, actors.RolePullHold,
+	actors.RoleScheduler, actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleDispatcher,
+	actors.RoleQueueBuilder, actors.RoleIndexer, actors.RoleFlusher, actors.RolePullHold,
 }
 
 // stopAll stops the actors that are there; each answers what it still holds.

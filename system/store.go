@@ -10,6 +10,7 @@ import (
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/cleaner"
+	"github.com/actormq/actormq/actors/delay"
 	"github.com/actormq/actormq/actors/flusher"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
@@ -42,6 +43,7 @@ type Store struct {
 	flushed   *flusher.Actor
 	cleaner   *cleaner.Actor
 	deleting  chan struct{} // one deletion of a topic at a time has its token
+	delayed   *delay.Scheduler
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
 	flushBell *actors.Bell // rung when a flush need not wait for the timer; nil: never
@@ -76,7 +78,11 @@ func Open(opt Options) (*Store, error) {
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
 	s.cast = newCast(opt)
 	s.cleaner = s.newCleaner()
-	if err := s.spawn(); err != nil {
+	err = s.spawn()
+	if err == nil && !opt.NoDelayedDelivery {
+		err = s.DeliverDelayed(context.Background(), true)
+	}
+	if err != nil {
 		s.cast.stopAll()
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
 	}
@@ -155,14 +161,15 @@ func (s *Store) close(ctx context.Context) error {
 		defer cancel()
 	}
 	began := time.Now()
+	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
 	s.admission.close(ErrStopped)
 	err := s.drain(ctx)
 	close(s.closed)
 	s.cast.stopAll()
 	if err != nil || s.failure.get() != nil {
-		return errors.Join(err, s.failure.get(), s.files.Close())
+		return errors.Join(unsaved, err, s.failure.get(), s.files.Close())
 	}
-	if err := errors.Join(s.removeUnused(), s.files.CloseClean()); err != nil {
+	if err := errors.Join(unsaved, s.removeUnused(), s.files.CloseClean()); err != nil {
 		return err
 	}
 	s.opt.Logger.Info().Str("dir", s.opt.Dir).Dur("took", time.Since(began)).Msg("the store is closed")

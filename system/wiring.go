@@ -34,6 +34,7 @@ type cast struct {
 func (s *Store) spawn() error {
 	steps := []func() error{
 		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnAllocatorAndWriter, s.spawnCleaner,
+		s.spawnScheduler,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -122,8 +123,10 @@ func (s *Store) peer(role actors.Role) actors.Peer {
 
 func (s *Store) spawnBuilders() error {
 	hold := reput.Listener{Peer: s.pullHold, Wants: func(messages.QueueKey) bool { return s.parked() > 0 }}
+	s.delayed = s.newScheduler()
+	delayed := reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
-		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold},
+		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold, delayed},
 		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,

@@ -1,10 +1,7 @@
 package offsets
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"time"
 
 	"github.com/actormq/actormq/actors"
@@ -45,21 +42,12 @@ func (a *keeperActor) load() {
 
 // putAside renames what could not be read, so that no save overwrites it.
 func (a *keeperActor) putAside() {
-	stamp := time.Now().UTC().Format("20060102150405.000")
-	for _, name := range []string{a.cfg.Path, a.cfg.Path + ".bak"} {
-		aside := name + ".unreadable-" + stamp
-		err := a.cfg.Disk.Rename(name, aside)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = a.cfg.Disk.SyncDir(path.Dir(name))
-		}
-		if err != nil {
-			a.cfg.Logger.Error().Err(err).Msg("an unreadable consumer offset file could not be put aside")
-			continue
-		}
-		a.cfg.Logger.Error().Str("file", aside).Msg("the unreadable consumer offset file was put aside")
+	aside, err := metadata.PutAside(a.cfg.Disk, a.cfg.Path, time.Now())
+	if err != nil {
+		a.cfg.Logger.Error().Err(err).Msg("an unreadable consumer offset file could not be put aside")
+	}
+	if len(aside) > 0 {
+		a.cfg.Logger.Error().Strs("files", aside).Msg("unreadable consumer offset files were put aside")
 	}
 }
 

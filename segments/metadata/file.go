@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"time"
 
 	"github.com/actormq/actormq/messages/fastjson"
 	"github.com/actormq/actormq/segments"
@@ -199,4 +200,25 @@ func removeIfThere(disk vfs.Disk, name string) error {
 		return err
 	}
 	return nil
+}
+
+// PutAside renames a file that can't be read, and its backup, so that no Save overwrites them; it returns the new names. On
+// an error the other one may have been renamed.
+func PutAside(disk vfs.Disk, name string, now time.Time) ([]string, error) {
+	stamp := now.UTC().Format("20060102150405.000")
+	var aside []string
+	for _, from := range []string{name, name + backupSuffix} {
+		to := from + ".unreadable-" + stamp
+		switch err := disk.Rename(from, to); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return aside, err
+		default:
+			aside = append(aside, to)
+		}
+	}
+	if len(aside) == 0 {
+		return nil, nil
+	}
+	return aside, disk.SyncDir(path.Dir(name))
 }

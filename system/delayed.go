@@ -16,7 +16,13 @@ import (
 // are not, and then some messages may be delivered twice. The context bounds the waiting.
 func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
 	answer := messages.NewAnswer[struct{}]()
-	s.cast.send(actors.RoleScheduler, messages.DeliverDelayed{On: on, Answer: answer})
+	s.scheduler.Send(messages.DeliverDelayed{On: on, Answer: answer})
+	select {
+	case <-answer.Done():
+	case <-s.closed:
+		return ErrStopped
+	case <-ctx.Done():
+	}
 	if _, err := answer.Wait(ctx); err != nil {
 		return fmt.Errorf("delivery of delayed messages: %w", err)
 	}
@@ -34,8 +40,8 @@ func (s *Store) newScheduler() *delay.Scheduler {
 	})
 }
 
-func (s *Store) spawnScheduler() error {
-	_, err := s.cast.spawn(actors.RoleScheduler, s.delayed, s.blocking(actors.RoleScheduler))
+func (s *Store) spawnScheduler() (err error) {
+	s.scheduler, err = s.cast.spawn(actors.RoleScheduler, s.delayed, s.blocking(actors.RoleScheduler))
 	return err
 }
 

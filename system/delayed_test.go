@@ -1,9 +1,12 @@
 package system_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -491,4 +494,47 @@ func crashDuringDelivery(t *testing.T, flush system.FlushDiskType, seed uint64) 
 	}
 	require.LessOrEqual(t, twice, window, "seed %d: more than what was delivered after the last save", seed)
 	require.NoError(t, again.Close(t.Context()))
+}
+
+// TestADelayedMessageOfRocketMQIsDeliveredAsRocketMQDoes: the record of spec/store.md §17.5 at its place in the log, and its
+// delivery at its own; only the time is ten seconds later than there, where the clock stood still.
+func TestADelayedMessageOfRocketMQIsDeliveredAsRocketMQDoes(t *testing.T) {
+	const (
+		nowMs     = 1700000000123
+		delayed   = 689
+		delivered = 1526
+		want      = "0000009adaa320a76c03b2490000000200000007000000000000000000000000000005f6000000000000018bcfe56418" +
+			"0a0102030000162e0000018bcfe5687bc0a8000900002a9f000000000000000000000000000000056c6174657209546f" +
+			"7069635465737400315245414c5f544f50494301546f706963546573740244454c415901330254414753015461674102" +
+			"5245414c5f5149440132"
+	)
+	filler := func(bytes int) *messages.Message {
+		return message("F", 0, strings.Repeat("f", bytes-record.MinBytes-1))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		<-time.After(time.Until(time.UnixMilli(nowMs)))
+		opt := small(memfs.New())
+		opt.StoreHost = netip.MustParseAddrPort("192.168.0.9:10911")
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		m := &messages.Message{
+			Topic: messages.TopicSchedule, QueueID: 2, Flag: 7, Body: []byte("later"), BornTimestampMs: 1699999999000,
+			BornHost:   netip.MustParseAddrPort("10.1.2.3:5678"),
+			Properties: "REAL_TOPIC\x01TopicTest\x02DELAY\x013\x02TAGS\x01TagA\x02REAL_QID\x012",
+		}
+		putAll(t, s, filler(delayed), m, filler(delivered-delayed-164))
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		got, err := s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "TopicTest", QueueID: 2}, MaxMessages: 1})
+		require.NoError(t, err)
+		require.Len(t, got.Records, 1)
+		raw := bytes.Clone(got.Records[0])
+		place, _, err := record.Parse(raw, true)
+		require.NoError(t, err)
+		require.EqualValues(t, delivered, place.PhysicalOffset)
+		got.Release()
+		record.SetPlace(raw, 0, delivered, nowMs)
+		require.Equal(t, want, hex.EncodeToString(raw))
+		require.NoError(t, s.Close(t.Context()))
+	})
 }

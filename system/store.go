@@ -44,6 +44,7 @@ type Store struct {
 	cleaner   *cleaner.Actor
 	deleting  chan struct{} // one deletion of a topic at a time has its token
 	delayed   *delay.Scheduler
+	scheduler actors.Peer
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
 	flushBell *actors.Bell // rung when a flush need not wait for the timer; nil: never

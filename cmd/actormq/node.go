@@ -164,6 +164,7 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.Broker.Delays, _ = messages.ParseDelayLevels(n.store.Options().DelayLevels)
 	g.Tools.Options = func() map[string]string { return n.conf.Load().Effective() }
 	g.Tools.SetOptions = n.setOptions
+	g.Tools.DelayOffsets, g.Tools.Runtime = n.delayOffsets, n.runtime
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -208,4 +209,28 @@ func (n *node) stop(ctx context.Context) error {
 	}
 	n.system.Shutdown()
 	return errors.Join(err, n.store.Close(ctx))
+}
+
+// delayOffsets is how far each delay level has been delivered, as tools ask for it: levels that have got messages.
+func (n *node) delayOffsets() map[int32]int64 {
+	offsets := map[int32]int64{}
+	for level, at := range n.store.DelayOffsets() {
+		if at > 0 {
+			offsets[int32(level)] = int64(at)
+		}
+	}
+	return offsets
+}
+
+// runtime is what tools show of the store's state: for each delay level how far it is, and how many messages it has had
+// (spec/store.md §14.1).
+func (n *node) runtime() map[string]string {
+	values := map[string]string{}
+	for level, at := range n.store.DelayOffsets() {
+		end := n.store.MaxOffset(messages.QueueKey{Topic: messages.TopicSchedule, QueueID: int32(level - 1)})
+		if end > 0 {
+			values["scheduleMessageOffset_"+strconv.Itoa(level)] = fmt.Sprintf("%d,%d", at, end)
+		}
+	}
+	return values
 }

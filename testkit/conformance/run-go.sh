@@ -6,7 +6,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
-later=delay_levels,retry_then_success,transaction
+later=transaction
 cases='' all='' dir='' keep=''
 while [ $# -gt 0 ]; do
   case $1 in

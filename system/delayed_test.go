@@ -391,11 +391,14 @@ func TestWhatHasNoDestinationIsLeftOut(t *testing.T) {
 func TestAFullDiskDelaysDelayedMessagesAndLosesNone(t *testing.T) {
 	disk := memfs.New()
 	opt := small(disk)
+	opt.NoForcedCleaning = true // nothing makes room
 	inBubble(t, opt, func(t *testing.T, s *system.Store) {
 		var want []string
 		for i := range 200 {
-			want = append(want, fmt.Sprint(i, strings.Repeat(".", 1000)))
-			putAll(t, s, later(2, want[i]))
+			want = append(want, fmt.Sprint(i))
+			m := later(2, want[i])
+			m.Properties = m.Properties.With("p", strings.Repeat(".", 1000))
+			putAll(t, s, m)
 		}
 		usage, err := disk.Usage("store")
 		require.NoError(t, err)

@@ -1,5 +1,18 @@
 package messages
 
+import "time"
+
+// Retention says when commit-log files are deleted (spec/store.md §9.2). As a message it tells the cleaner a new one. Names in
+// parentheses are RocketMQ's options.
+type Retention struct {
+	FileReservedTime time.Duration // fileReservedTime; default 72 h
+	DeleteWhen       string        // deleteWhen: hours of the day in which expired files go, local time; default "04"
+	MaxUsedPercent   int           // diskMaxUsedSpaceRatio: above it expired files go at any hour; default 75, 10 to 95
+	CleanForcibly    int           // diskSpaceCleanForciblyRatio, %: above it files go before they expire; default 85
+	WarningPercent   int           // diskSpaceWarningLevelRatio, %: above it puts are refused; default 90
+	NoForcedCleaning bool          // cleanFileForciblyEnable=false: files never go before they expire
+}
+
 // SpaceProblem tells the cleaner that a part of the store finds no room on the disk, or has found it again.
 type SpaceProblem struct {
 	Part   string // names the part in the status and the log; a part has one problem at a time

@@ -18,7 +18,6 @@ const ballastName = "ballast"
 
 func (s *Store) newCleaner() *cleaner.Actor {
 	o := s.opt
-	hours, _ := cleaner.ParseHours(o.DeleteWhen) // Validate has looked at them
 	folders := []cleaner.DiskUse{
 		{What: "commit log", Dir: o.CommitLogDir, Log: true}, {What: "consume queues", Dir: s.files.Params.ConsumeQueueDir()},
 	}
@@ -27,10 +26,7 @@ func (s *Store) newCleaner() *cleaner.Actor {
 	}
 	return cleaner.New(cleaner.Config{
 		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
-		Policy: cleaner.Policy{
-			Reserved: o.FileReservedTime, Hours: hours, MaxUsed: o.MaxUsedPercent, CleanForcibly: o.CleanForcibly,
-			Warning: o.WarningPercent, Forced: !o.NoForcedCleaning, SegmentBytes: o.SegmentBytes,
-		},
+		Policy:      cleaner.PolicyOf(o.Retention, o.SegmentBytes),
 		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
 		Safe: func() messages.PhysicalOffset {
 			return min(messages.PhysicalOffset(s.dispatched.Load()), s.FlushedTo())
@@ -70,6 +66,20 @@ func (s *Store) DiskUse() (log, queues int) {
 		}
 	}
 	return log, queues
+}
+
+// SetRetention changes when commit-log files are deleted; zero fields are set to their defaults. It holds from the next round of
+// cleaning on, and until the store is closed. The error is ErrOptions, or why the store does not run.
+func (s *Store) SetRetention(r messages.Retention) error {
+	r = retentionDefaults(r)
+	if err := validRetention(r); err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	if err := s.readable(); err != nil {
+		return err
+	}
+	s.cast.address(actors.RoleCleaner).Send(r)
+	return nil
 }
 
 // DeleteExpiredFiles has expired commit-log files deleted now, whatever the hour; it does not wait for that.

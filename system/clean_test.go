@@ -124,6 +124,36 @@ func TestExpiredFilesGoInTheHourOfDeleteWhen(t *testing.T) {
 	})
 }
 
+func TestRetentionChangesWhileTheStoreIsOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.DeleteWhen = "0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
+		s := openIn(t, opt)
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 3*seg)
+		sleep(2 * time.Hour)
+		first, _ := s.LogRange()
+		require.Zero(t, first, "72 hours by default")
+
+		retention := s.Options().Retention
+		for name, wrong := range map[string]func(*messages.Retention){
+			"hours": func(r *messages.Retention) { r.DeleteWhen = "24" }, "percent": func(r *messages.Retention) { r.WarningPercent = 101 },
+			"time": func(r *messages.Retention) { r.FileReservedTime = -1 },
+		} {
+			r := retention
+			wrong(&r)
+			require.ErrorIs(t, s.SetRetention(r), system.ErrOptions, name)
+		}
+		retention.FileReservedTime = time.Hour
+		require.NoError(t, s.SetRetention(retention))
+		sleep(time.Minute)
+		first, _ = s.LogRange()
+		require.Positive(t, first)
+		closeIn(t, s)
+		require.ErrorIs(t, s.SetRetention(retention), system.ErrStopped)
+	})
+}
+
 // L09, W29: a reader keeps what it holds, and holds up nothing but its own file and those behind it.
 func TestAFileThatIsReadStaysUntilItsReaderHasGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -64,12 +64,7 @@ type Options struct {
 	DiskTransferMessages int           // maxTransferCountOnMessageInDisk; default 8
 	MemoryRatioPercent   int           // accessMessageInMemoryMaxRatio; default 40
 
-	FileReservedTime    time.Duration // fileReservedTime; default 72 h
-	DeleteWhen          string        // deleteWhen: hours of the day in which expired files go, local time; default "04"
-	MaxUsedPercent      int           // diskMaxUsedSpaceRatio: above it expired files go at any hour; default 75, 10 to 95
-	CleanForcibly       int           // diskSpaceCleanForciblyRatio, %: above it files go before they expire; default 85
-	WarningPercent      int           // diskSpaceWarningLevelRatio, %: above it puts are refused; default 90
-	NoForcedCleaning    bool          // cleanFileForciblyEnable=false: files never go before they expire
+	messages.Retention                // when commit-log files are deleted; Store.SetRetention changes it
 	CleanInterval       time.Duration // cleanResourceInterval; default 10 s, the first round after 60 s
 	FilePause           time.Duration // deleteCommitLogFilesInterval; default 100 ms
 	QueuePause          time.Duration // deleteConsumeQueueFilesInterval; default 100 ms
@@ -123,12 +118,7 @@ func (o Options) Defaults() Options {
 	def(&o.DiskTransferBytes, 64<<10)
 	def(&o.DiskTransferMessages, 8)
 	def(&o.MemoryRatioPercent, 40)
-	def(&o.FileReservedTime, 72*time.Hour)
-	def(&o.DeleteWhen, "04")
-	def(&o.MaxUsedPercent, 75)
-	o.MaxUsedPercent = min(max(o.MaxUsedPercent, 10), 95) // as RocketMQ does
-	def(&o.CleanForcibly, 85)
-	def(&o.WarningPercent, 90)
+	o.Retention = retentionDefaults(o.Retention)
 	def(&o.CleanInterval, 10*time.Second)
 	def(&o.FilePause, 100*time.Millisecond)
 	def(&o.QueuePause, 100*time.Millisecond)
@@ -142,6 +132,16 @@ func (o Options) Defaults() Options {
 	def(&o.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
 	def(&o.StopTimeout, 30*time.Second)
 	return o
+}
+
+func retentionDefaults(r messages.Retention) messages.Retention {
+	def(&r.FileReservedTime, 72*time.Hour)
+	def(&r.DeleteWhen, "04")
+	def(&r.MaxUsedPercent, 75)
+	r.MaxUsedPercent = min(max(r.MaxUsedPercent, 10), 95) // as RocketMQ does
+	def(&r.CleanForcibly, 85)
+	def(&r.WarningPercent, 90)
+	return r
 }
 
 func def[T comparable](field *T, value T) {
@@ -176,7 +176,7 @@ func (o Options) Validate() error {
 	for name, d := range map[string]time.Duration{
 		"FlushInterval": o.FlushInterval, "FlushThorough": o.FlushThorough, "SyncFlushTimeout": o.SyncFlushTimeout,
 		"QueueFlushInterval": o.QueueFlushInterval, "QueueFlushThorough": o.QueueFlushThorough, "StopTimeout": o.StopTimeout,
-		"FileReservedTime": o.FileReservedTime, "CleanInterval": o.CleanInterval, "FilePause": o.FilePause, "QueuePause": o.QueuePause,
+		"CleanInterval": o.CleanInterval, "FilePause": o.FilePause, "QueuePause": o.QueuePause,
 		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
 		"DelayOffsetInterval": o.DelayOffsetInterval,
 	} {
@@ -188,11 +188,8 @@ func (o Options) Validate() error {
 		"a transfer limit is not above 0")
 	check(o.MemoryRatioPercent > 0 && o.MemoryRatioPercent <= 100, "MemoryRatioPercent is %d: 1 to 100", o.MemoryRatioPercent)
 	check(o.MaxPendingPuts > 0 && o.MaxPendingBytes > 0, "a limit of pending puts is not above 0")
-	for name, percent := range map[string]int{"CleanForcibly": o.CleanForcibly, "WarningPercent": o.WarningPercent} {
-		check(percent >= 1 && percent <= 100, "%s is %d: 1 to 100 percent", name, percent)
-	}
-	_, err := cleaner.ParseHours(o.DeleteWhen)
-	check(err == nil, "DeleteWhen: %w", err)
+	err := validRetention(o.Retention)
+	check(err == nil, "%w", err)
 	check(o.StoreHost.IsValid(), "StoreHost is no address and port")
 	if _, err := messages.ParseDelayLevels(o.DelayLevels); err != nil {
 		check(false, "DelayLevels: %w", err)
@@ -201,4 +198,21 @@ func (o Options) Validate() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrOptions, errors.Join(bad...))
+}
+
+// validRetention returns all problems of a retention that is filled in, or nil.
+func validRetention(r messages.Retention) error {
+	var bad []error
+	if r.FileReservedTime <= 0 {
+		bad = append(bad, fmt.Errorf("FileReservedTime is %v: more than 0", r.FileReservedTime))
+	}
+	for name, percent := range map[string]int{"CleanForcibly": r.CleanForcibly, "WarningPercent": r.WarningPercent} {
+		if percent < 1 || percent > 100 {
+			bad = append(bad, fmt.Errorf("%s is %d: 1 to 100 percent", name, percent))
+		}
+	}
+	if _, err := cleaner.ParseHours(r.DeleteWhen); err != nil {
+		bad = append(bad, fmt.Errorf("DeleteWhen: %w", err))
+	}
+	return errors.Join(bad...)
 }

@@ -150,6 +150,9 @@ func (a *Actor) Receive(ctx actor.Context) {
 		}
 	case messages.SpaceProblem:
 		a.problem(m)
+	case messages.Retention:
+		a.cfg.Policy = PolicyOf(m, a.cfg.Policy.SegmentBytes)
+		a.check()
 	case messages.CleanNow:
 		a.asked = askedRounds
 		a.clean()
@@ -273,7 +276,7 @@ func (a *Actor) clean() {
 func (a *Actor) start(sweep bool) {
 	a.cleaning = true
 	r := a.round
-	r.sweep = sweep
+	r.sweep, r.policy = sweep, a.cfg.Policy
 	r.plan = Situation{Now: a.cfg.Now(), Safe: a.cfg.Safe(), Asked: a.asked > 0, Short: len(a.problems) > 0}
 	a.jobs.Go(func() {
 		before := r.removed

@@ -30,6 +30,7 @@ type leaving struct {
 // that runs.
 type round struct {
 	cfg     Config
+	policy  Policy
 	plan    Situation // what is known before the round looks
 	sweep   bool      // only delete files that wait for it
 	told    func()    // the last reader of a segment has gone
@@ -57,7 +58,7 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
-	if plan := r.cfg.Policy.Plan(r.plan); plan.Delete > 0 {
+	if plan := r.policy.Plan(r.plan); plan.Delete > 0 {
 		errs = append(errs, r.delete(ctx, plan))
 	}
 	if least := r.cfg.Log.Min(); least > r.min {

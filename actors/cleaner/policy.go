@@ -29,6 +29,15 @@ type Policy struct {
 	SegmentBytes  int64
 }
 
+// PolicyOf is the policy of a retention whose hours can be read.
+func PolicyOf(r messages.Retention, segmentBytes int64) Policy {
+	hours, _ := ParseHours(r.DeleteWhen)
+	return Policy{
+		Reserved: r.FileReservedTime, Hours: hours, MaxUsed: r.MaxUsedPercent, CleanForcibly: r.CleanForcibly,
+		Warning: r.WarningPercent, Forced: !r.NoForcedCleaning, SegmentBytes: segmentBytes,
+	}
+}
+
 // DiskUse is how full the file system of one folder is.
 type DiskUse struct {
 	What, Dir string

@@ -182,6 +182,9 @@ func (n *node) setOptions(b *broker.Broker, values map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if err := n.store.SetRetention(next.Running().Retention); err != nil {
+		return err
+	}
 	b.SetPolicy(next.Running().Policy)
 	n.conf.Store(next)
 	n.log.Info().Interface("options", values).Msg("a tool has changed options")

@@ -36,6 +36,7 @@ func TestOptionsOfARunningNode(t *testing.T) {
 		"enablePropertyFilter=false\nuseTLS=true\n":                 "useTLS can't be changed",
 		"enablePropertyFilter=false\nbrokerPermission=9\n":          "allowed is 2 to 6",
 		"enablePropertyFilter=false\nnoSuchKey=9\n":                 "unknown key noSuchKey",
+		"enablePropertyFilter=false\ndeleteWhen=25\n":               "25",
 	} {
 		a := n.ask(remoting.RequestUpdateBrokerConfig, body)
 		require.Equal(t, remoting.ResponseNoPermission, a.Code, body)
@@ -55,7 +56,7 @@ func TestOptionsThatToolsRead(t *testing.T) {
 	for _, key := range []string{
 		"brokerClusterName", "brokerId", "brokerName", "brokerRole", "filterServerNums", "flushDiskType", "maxMessageSize",
 		"messageDelayLevel", "msgTraceTopicName", "slaveReadEnable", "traceOn", "traceTopicEnable", "useTLS", "autoCreateTopicEnable",
-		"autoCreateSubscriptionGroup", "listenPort",
+		"autoCreateSubscriptionGroup", "listenPort", "fileReservedTime",
 	} {
 		require.Regexp(t, `(?m)^`+key+`=.`, options)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system/gateway/broker"
 )
 
@@ -15,15 +16,21 @@ var changeable = []string{
 	"brokerPermission", "defaultQueryMaxNum", "enablePropertyFilter", "filterSupportRetry", "longPollingEnable",
 	"notifyConsumerIdsChangedEnable", "rejectTransactionMessage", "searchOffsetNearest", "shortPollingTimeMills",
 	"slaveReadEnable", "traceOn",
+
+	"cleanFileForciblyEnable", "deleteWhen", "diskMaxUsedSpaceRatio", "diskSpaceCleanForciblyRatio",
+	"diskSpaceWarningLevelRatio", "fileReservedTime",
 }
 
 // Running is the part of the configuration that can be changed while the node runs.
 type Running struct {
-	Policy broker.Policy
+	Policy    broker.Policy
+	Retention messages.Retention
 }
 
 // Running returns what holds of it.
-func (c *Config) Running() Running { return Running{Policy: c.Gateway.Broker.Policy} }
+func (c *Config) Running() Running {
+	return Running{Policy: c.Gateway.Broker.Policy, Retention: c.Store.Retention}
+}
 
 // Change returns the configuration with some keys set anew, and leaves this one as it is. The error is ErrConfig and names
 // every key that can't be changed while the node runs, or not to that value.

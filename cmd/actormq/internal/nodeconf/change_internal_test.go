@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,8 +18,11 @@ func TestChangeableKeysChangeOnlyWhatIsRunning(t *testing.T) {
 		require.NoError(t, before.Finish())
 		i := slices.IndexFunc(keys, func(k keyDef) bool { return k.name == key })
 		require.GreaterOrEqual(t, i, 0, key)
-		value := map[string]string{"true": "false", "false": "true", "6": "4"}[keys[i].byDefault]
-		if value == "" {
+		value := map[string]string{"true": "false", "false": "true", "6": "4", "04": "05"}[keys[i].byDefault]
+		switch {
+		case strings.HasPrefix(keys[i].byDefault, "0."):
+			value = "0.77"
+		case value == "":
 			value = "77"
 		}
 		after, err := before.Change(map[string]string{key: value}, "a test")
@@ -28,7 +32,7 @@ func TestChangeableKeysChangeOnlyWhatIsRunning(t *testing.T) {
 		require.NotEqual(t, before.Running(), after.Running(), "%s has an effect", key)
 
 		rest := *after
-		rest.Gateway.Broker.Policy, rest.set = before.Gateway.Broker.Policy, before.set
+		rest.Gateway.Broker.Policy, rest.Store.Retention, rest.set = before.Gateway.Broker.Policy, before.Store.Retention, before.set
 		require.True(t, reflect.DeepEqual(*before, rest), "%s changes what only a start reads", key)
 	}
 }
@@ -45,7 +49,7 @@ func TestChangeableKeysAreDocumented(t *testing.T) {
 
 func TestChangeNamesEveryProblem(t *testing.T) {
 	c := Default()
-	_, err := c.Change(map[string]string{"listenPort": "1", "traceOn": "perhaps", "deleteWhen": "04", "x": "y"}, "a tool")
+	_, err := c.Change(map[string]string{"listenPort": "1", "traceOn": "perhaps", "clusterTopicEnable": "true", "x": "y"}, "a tool")
 	require.ErrorIs(t, err, ErrConfig)
 	for _, want := range []string{"listenPort can't", "traceOn=perhaps", "unknown key x"} {
 		require.ErrorContains(t, err, want)

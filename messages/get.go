@@ -12,6 +12,7 @@ type GetMessage struct {
 	MaxMessages int       // at most; the store's own limits apply too
 	MaxBytes    int       // 0: the store's limit
 	Tags        TagFilter // nil: all
+	WillRead    bool      // the caller goes through the records' bytes: they are fetched into the cache on the way
 }
 
 // GetResult is what a get has found. Records lie in the log itself, uncopied: they are valid until Release, which the

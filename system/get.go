@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
@@ -19,6 +20,7 @@ import (
 const (
 	minExamined = 800
 	unitsAPart  = 128
+	warmBytes   = 64 << 10 // what is touched ahead of a part
 )
 
 // getPool recycles results, getScratch the units of a get.
@@ -65,6 +67,11 @@ type get struct {
 	end   messages.PhysicalOffset // of the log
 
 	skipTo messages.PhysicalOffset // behind a segment that is gone
+
+	held   commitlog.Slice         // of the segment that the result holds last
+	heldAt messages.PhysicalOffset // of its first byte
+
+	touched byte // what warm has read: nobody looks at it
 }
 
 // locate compares the offset with the queue's range; false when there is nothing to scan.
@@ -102,22 +109,34 @@ func (g *get) scan() (err error) {
 	defer getScratch.Put(buf)
 	limit := max(minExamined, g.m.MaxMessages)
 	for examined := 0; examined < limit; {
-		n, err := g.q.Read(g.r.NextOffset, buf[:min(unitsAPart, limit-examined)])
+		n, err := g.q.Read(g.r.NextOffset, buf[:min(g.part(), limit-examined)])
 		if errors.Is(err, consumequeue.ErrBelowMin) || errors.Is(err, consumequeue.ErrChanged) {
 			return nil // cleaned meanwhile: what was found so far is the answer
 		}
 		if err != nil || n == 0 {
 			return err
 		}
-		for _, u := range buf[:n] {
+		for i, u := range buf[:n] {
 			if !g.look(u) {
 				return nil
+			}
+			if i == 0 && g.m.WillRead {
+				g.warm(buf[1:n])
 			}
 			g.r.NextOffset++
 			examined++
 		}
 	}
 	return nil
+}
+
+// part is how many units are read next: without a filter no more than will be used, and the one that shows that the result is full.
+func (g *get) part() int {
+	if g.m.Tags != nil {
+		return unitsAPart
+	}
+	more := min(g.m.MaxMessages, g.store.opt.MaxTransferMessages) - len(g.r.Records) + 1
+	return min(max(more, 1), unitsAPart)
 }
 
 // look examines one unit; false when the result is full before it.
@@ -134,22 +153,62 @@ func (g *get) look(u consumequeue.Unit) bool {
 	if g.m.Tags != nil && u.TagsCode >= math.MinInt32 && !g.m.Tags(u.TagsCode) {
 		return true
 	}
-	slice, err := g.store.log.Read(u.PhysicalOffset, int(u.Size))
-	if err != nil {
+	raw := g.record(u)
+	if raw == nil {
 		g.missing(u.PhysicalOffset)
 		return true
 	}
-	if !record.StandsAt(slice.Bytes, u.PhysicalOffset) || record.IsLost(slice.Bytes) {
-		slice.Release() // a place whose message is lost: recovery has reported it
-		g.removed()
+	if !record.StandsAt(raw, u.PhysicalOffset) || record.IsLost(raw) {
+		g.removed() // a place whose message is lost: recovery has reported it
 		return true
 	}
-	g.r.Records = append(g.r.Records, slice.Bytes)
-	g.r.Hold(slice.Holder())
+	g.r.Records = append(g.r.Records, raw)
 	g.r.Bytes += int(u.Size)
 	g.r.Status = messages.Found
 	g.skipTo = 0
 	return true
+}
+
+// record returns the bytes that a unit names, nil when they are not in the log. The result holds each segment once, for all its
+// records.
+func (g *get) record(u consumequeue.Unit) []byte {
+	from := u.PhysicalOffset - g.heldAt
+	if from < 0 || from+messages.PhysicalOffset(u.Size) > messages.PhysicalOffset(len(g.held.Bytes)) {
+		s, err := g.store.log.ReadFrom(u.PhysicalOffset)
+		if err != nil {
+			return nil
+		}
+		if len(s.Bytes) < int(u.Size) {
+			s.Release()
+			return nil
+		}
+		if g.held.Bytes != nil && s.Holder() == g.held.Holder() {
+			s.Release()
+		} else {
+			g.r.Hold(s.Holder())
+		}
+		g.held, g.heldAt, from = s, u.PhysicalOffset, 0
+	}
+	to := from + messages.PhysicalOffset(u.Size)
+	return g.held.Bytes[from:to:to]
+}
+
+// warm touches what the records of these units lie in, line by line: one stream of loads that the processor fetches ahead, where
+// a look at each record and then a copy of it would wait for memory twice.
+func (g *get) warm(units []consumequeue.Unit) {
+	if len(units) == 0 {
+		return
+	}
+	last := units[len(units)-1]
+	from, to := units[0].PhysicalOffset-g.heldAt, last.PhysicalOffset+messages.PhysicalOffset(last.Size)-g.heldAt
+	if from < 0 || to < from || to > messages.PhysicalOffset(len(g.held.Bytes)) || to-from > warmBytes {
+		return
+	}
+	var sum byte
+	for b := g.held.Bytes[from:to]; len(b) >= 64; b = b[64:] {
+		sum ^= b[0]
+	}
+	g.touched = sum
 }
 
 // missing notes that a record's segment is gone, and skips the rest of that segment.

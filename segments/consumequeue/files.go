@@ -20,6 +20,8 @@ type openFile struct {
 	users      int
 	dropped    bool // no longer in the cache: closed by the last user
 	prev, next *openFile
+
+	page page // what was read of it last
 }
 
 // fileCache keeps the descriptors that were used last, at most limit (more only while more are in use at once). One

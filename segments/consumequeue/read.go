@@ -14,8 +14,6 @@ import (
 // readUnits is the most that one pread fetches: a page full.
 const readUnits = 4096 / UnitBytes
 
-var readBuffers = sync.Pool{New: func() any { return new([readUnits * UnitBytes]byte) }}
-
 // Read fills dst with the units from queue offset at on and returns how many: as many as are there and fit, 0 at Max.
 // It never returns a filler or a unit that was not appended. Below Min it fails with ErrBelowMin, above Max with
 // ErrAboveMax, and with ErrChanged when the queue was cut meanwhile. An error comes only with 0 units. Safe for
@@ -57,10 +55,11 @@ func (q *Queue) readPart(t *tail, at int64, dst []Unit) (int, error) {
 		b := c.at(at, at+int64(len(dst)))
 		return decode(dst, b), nil
 	}
+	end := t.max.Load()
 	if len(list) > 0 {
-		dst = dst[:min(int64(len(dst)), list[0].first-at)]
+		end = list[0].first
 	}
-	return q.readFile(t, at, dst)
+	return q.readFile(t, at, end, dst)
 }
 
 // decode reads the units of b, all of which are valid.
@@ -72,41 +71,85 @@ func decode(dst []Unit, b []byte) int {
 	return n
 }
 
-// readFile reads up to a page of units from the file that holds at. The pread may have met a file that Truncate or
-// DeleteExpired was changing: what it found counts only if the tail is still the same.
-func (q *Queue) readFile(t *tail, at int64, dst []Unit) (int, error) {
+// readFile reads up to a page of units, those below end, from the file that holds at. The pread may have met a file that
+// Truncate or DeleteExpired was changing: what it found counts only if the tail is still the same.
+func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 	start := q.startOf(at)
-	n := min(int64(len(dst)), readUnits, start+q.table.units-at)
-	buf := readBuffers.Get().(*[readUnits * UnitBytes]byte)
-	defer readBuffers.Put(buf)
-	err := q.pread(start, buf[:n*UnitBytes], (at-start)*UnitBytes)
+	f, err := q.table.files.acquire(q, start)
+	if err != nil {
+		if at < t.min.Load() { // DeleteExpired was faster
+			return 0, q.fail("read", ErrBelowMin)
+		}
+		return 0, q.fail("read", err)
+	}
+	defer q.table.files.release(f)
+	end = min(end, start+q.table.units)
+	if f.page.mu.TryLock() { // who reads on finds the rest of the page that was read before
+		defer f.page.mu.Unlock()
+		return q.readPage(t, f, &f.page, at, end, dst)
+	}
+	p := spare.Get().(*page)
+	defer spare.Put(p)
+	p.of = nil
+	return q.readPage(t, f, p, at, end, dst)
+}
+
+// page is the piece of a file that was read last. Whoever holds mu uses it.
+type page struct {
+	mu    sync.Mutex
+	of    *tail // whose units these are; nil: nobody's
+	first int64 // queue offset of the first unit
+	units int64
+	buf   []byte
+}
+
+var spare = sync.Pool{New: func() any { return new(page) }}
+
+// readPage fills dst from a page, which is read when it does not have the units at at.
+func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Unit) (int, error) {
+	if p.of != t || at < p.first || at >= p.first+p.units {
+		if err := q.fillPage(t, f, p, at, end); err != nil {
+			return 0, err
+		}
+	}
 	if q.tail.Load() != t {
+		p.of = nil
 		return 0, q.fail("read", ErrChanged)
 	}
-	if err != nil && at < t.min.Load() { // DeleteExpired was faster
-		return 0, q.fail("read", ErrBelowMin)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for i := range int(n) {
-		u := DecodeUnit(buf[i*UnitBytes:])
+	n := min(int64(len(dst)), p.first+p.units-at)
+	for i := range n {
+		u := DecodeUnit(p.buf[(at-p.first+i)*UnitBytes:])
 		if !u.Valid() {
-			return i, q.corrupt(start, at+int64(i), ErrUnit)
+			return int(i), q.corrupt(f.key.start, at+i, ErrUnit)
 		}
 		dst[i] = u
 	}
 	return int(n), nil
 }
 
-// pread fills b from the file that starts at a queue offset.
-func (q *Queue) pread(start int64, b []byte, off int64) error {
-	f, err := q.table.files.acquire(q, start)
-	if err != nil {
-		return q.fail("read", err)
+// fillPage reads the units [at, end) of a file, a page full at most.
+func (q *Queue) fillPage(t *tail, f *openFile, p *page, at, end int64) error {
+	if p.buf == nil {
+		p.buf = make([]byte, readUnits*UnitBytes)
 	}
-	defer q.table.files.release(f)
-	switch err = readFull(f, b, off); {
+	p.of, p.first, p.units = nil, at, min(readUnits, end-at)
+	err := q.pread(f, p.buf[:p.units*UnitBytes], (at-f.key.start)*UnitBytes)
+	if q.tail.Load() != t {
+		return q.fail("read", ErrChanged)
+	}
+	if err != nil && at < t.min.Load() { // DeleteExpired was faster
+		return q.fail("read", ErrBelowMin)
+	}
+	if err == nil {
+		p.of = t
+	}
+	return err
+}
+
+// pread fills b from a file.
+func (q *Queue) pread(f *openFile, b []byte, off int64) error {
+	start := f.key.start
+	switch err := readFull(f, b, off); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return q.corrupt(start, start+off/UnitBytes, err)
 	case err != nil:

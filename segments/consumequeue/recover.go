@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
@@ -262,6 +263,8 @@ func (q *Queue) beginOf(file foundFile) (int64, error) {
 func (q *Queue) fileBytes() int64 { return q.table.units * UnitBytes }
 
 // unitReader reads single units of a file, a page at a time.
+var readBuffers = sync.Pool{New: func() any { return new([readUnits * UnitBytes]byte) }}
+
 type unitReader struct {
 	file  vfs.File
 	units int64 // in the file

@@ -88,6 +88,7 @@ func (b *bench) readers(d time.Duration, read func(thread int, end time.Duration
 func (b *bench) readQueue(queue int, end time.Duration, p *phase) error {
 	ask := messages.GetMessage{
 		Queue: messages.QueueKey{Topic: topicNames(1)[0], QueueID: int32(queue)}, MaxMessages: b.opt.Batch, MaxBytes: 16 << 20,
+		WillRead: b.opt.Touch == "copy",
 	}
 	var buffer []byte
 	for {

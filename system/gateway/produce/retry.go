@@ -49,6 +49,13 @@ func (p *Producers) bury(r *gateway.Request, group string, m *messages.Message) 
 	}
 	m.Topic, m.QueueID = topic.TopicName, 0
 	m.Properties = m.Properties.With(messages.PropertyDelay, "0")
+	for _, name := range []string{ // what was added goes where there is no room for it: the message itself is kept
+		messages.PropertyWait, messages.PropertyOriginMessageID, messages.PropertyRetryTopic, messages.PropertyDelay,
+	} {
+		if len(m.Properties) > messages.MaxPropertiesBytes {
+			m.Properties = m.Properties.Without(name)
+		}
+	}
 	return nil
 }
 
@@ -141,13 +148,20 @@ func (p *Producers) copyBack(r *gateway.Request, h *remoting.SendBackHeader) (*m
 		level = firstRetryLevel + int(stored.ReconsumeTimes)
 	}
 	m.Properties = m.Properties.With(messages.PropertyDelay, strconv.Itoa(level))
-	return m, nil
+	later, err := p.b.Delays.Postponed(m)
+	if err == nil && len(later.Properties) > messages.MaxPropertiesBytes {
+		p.b.Noise.Warn().Str("group", h.Group).Int64("offset", h.Offset).
+			Msg("the properties of a message leave no room for what a retry adds: it becomes a dead letter")
+		return m, p.bury(r, h.Group, m)
+	}
+	return m, err
 }
 
 // again copies a stored message for one more try, with where it comes from in its properties.
 func again(stored *messages.StoredMessage) *messages.Message {
 	m := stored.Message
 	m.ReconsumeTimes++
+	m.PreparedTransactionOffset = 0
 	if _, ok := m.Properties.Get(messages.PropertyRetryTopic); !ok {
 		m.Properties = m.Properties.With(messages.PropertyRetryTopic, stored.Topic)
 	}

@@ -109,31 +109,21 @@ func CheckProperty(name, value string) error {
 
 // Get returns the value of a property, of the last one if there are several. It does not allocate.
 func (p Properties) Get(name string) (value string, found bool) {
-	if name == "" {
-		return "", false
-	}
-	for at := 0; ; { // the name is looked for as text: most properties are not there, and that is known soonest so
-		i := strings.Index(string(p[at:]), name)
-		if i < 0 {
+	for rest := string(p); ; {
+		end := strings.IndexByte(rest, propertySeparator)
+		pair := rest
+		if end >= 0 {
+			pair = rest[:end]
+		}
+		// The separator is looked at first: most pairs end the comparison there.
+		if n := len(name); len(pair) > n+1 && pair[n] == nameValueSeparator && pair[:n] == name && n > 0 &&
+			strings.IndexByte(name, nameValueSeparator) < 0 {
+			value, found = pair[n+1:], true
+		}
+		if end < 0 {
 			return value, found
 		}
-		from := at + i
-		at = from + len(name)
-		if at == len(p) {
-			return value, found
-		}
-		if p[at] != nameValueSeparator || from > 0 && p[from-1] != propertySeparator {
-			continue
-		}
-		at++
-		end := len(p)
-		if n := strings.IndexByte(string(p[at:]), propertySeparator); n >= 0 {
-			end = at + n
-		}
-		if end > at {
-			value, found = string(p[at:end]), true
-		}
-		at = end
+		rest = rest[end+1:]
 	}
 }
 

@@ -86,6 +86,48 @@ func (s Store) Check(dumped []byte) []string {
 	return bad
 }
 
+// CheckGrown compares a dump of the store, made after messages have been appended to it, with what was to be read from it
+// before: all of that is still there, at the same places.
+func (s Store) CheckGrown(dumped []byte) []string {
+	var got dump
+	if err := parse(dumped, &got); err != nil {
+		return []string{err.Error()}
+	}
+	if s.expected == nil {
+		return s.kept(&got)
+	}
+	var want dump
+	if err := parse(s.expected, &want); err != nil {
+		return []string{err.Error()}
+	}
+	if got.Loaded != nil && !*got.Loaded {
+		return []string{"not loaded: " + got.LoadError}
+	}
+	if want.CommitLog.MinOffset < 0 { // it was empty
+		want.CommitLog.MinOffset = got.CommitLog.MinOffset
+	}
+	return same(shrunk(&got, &want), &want)
+}
+
+// shrunk leaves out of a dump what came behind the end of an older one.
+func shrunk(got, want *dump) *dump {
+	end := want.CommitLog.MaxOffset
+	small := &dump{Loaded: got.Loaded, CommitLog: got.CommitLog, Records: got.Records, Index: got.Index}
+	small.CommitLog.MaxOffset = min(got.CommitLog.MaxOffset, end)
+	small.Records = small.Records[:min(len(small.Records), len(want.Records))]
+	older := want.queues()
+	for _, q := range got.Queues {
+		old := older[queueKey{q.Topic, q.QueueID}]
+		if old == nil {
+			continue
+		}
+		q.MaxOffset = min(q.MaxOffset, old.MaxOffset)
+		q.Messages = q.Messages[:min(len(q.Messages), len(old.Messages))]
+		small.Queues = append(small.Queues, q)
+	}
+	return small
+}
+
 func parse(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -1,10 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/actormq/actormq/testkit/golden"
 )
 
 type dump struct {
@@ -39,11 +42,14 @@ type place struct {
 }
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: compare OURS.json PEER.json [LEDGER]")
+	name := flag.String("golden", "", "golden store that messages were appended to: all that was in it must be there still")
+	flag.Parse()
+	args := flag.Args()
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: compare [-golden NAME] OURS.json PEER.json [LEDGER…]")
 		os.Exit(2)
 	}
-	ours, peer := read(os.Args[1]), read(os.Args[2])
+	ours, peer := read(args[0]), read(args[1])
 	bad := 0
 	complain := func(format string, args ...any) {
 		if bad++; bad <= 10 {
@@ -68,8 +74,19 @@ func main() {
 		}
 	}
 	acked := 0
-	if len(os.Args) > 3 {
-		acked = check(os.Args[3], a, complain)
+	for _, file := range args[2:] {
+		acked += check(file, a, complain)
+	}
+	if *name != "" {
+		for who, text := range map[string]string{"ours": args[0], "peer": args[1]} {
+			dumped, err := os.ReadFile(text)
+			if err != nil {
+				complain("%v", err)
+			}
+			for _, wrong := range golden.Load(*name).CheckGrown(dumped) {
+				complain("%s, what %s was: %s", who, *name, wrong)
+			}
+		}
 	}
 	fmt.Printf("%d messages in both dumps, %d acknowledged ones looked up, %d differences\n", len(a), acked, bad)
 	if bad > 0 {
@@ -102,27 +119,44 @@ func places(d *dump) map[place]*message {
 	return all
 }
 
-// check looks up every acknowledged message.
+// acknowledged is a line of a ledger.
+type acknowledged struct {
+	Topic, MsgID, Body, Status string
+	QueueID                    int32
+	QueueOffset, PhyOffset     int64
+	BodyLen                    int
+}
+
+// check looks up every acknowledged message of a ledger, or of the puts that the peer has written down (*.json).
 func check(file string, have map[place]*message, complain func(string, ...any)) (n int) {
-	f, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); n++ {
-		var e struct {
-			Topic, MsgID, Body string
-			QueueID            int32
-			QueueOffset        int64
+	var all struct{ Puts []acknowledged }
+	if strings.HasSuffix(file, ".json") {
+		if err := json.Unmarshal(text, &all); err != nil {
+			complain("%s: %v", file, err)
 		}
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			complain("ledger line %d: %v", n+1, err)
+	} else {
+		for line := range strings.Lines(string(text)) {
+			var e acknowledged
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				complain("ledger line %d: %v", len(all.Puts)+1, err)
+				continue
+			}
+			all.Puts = append(all.Puts, e)
+		}
+	}
+	for _, e := range all.Puts {
+		if e.Status != "" && e.Status != "PUT_OK" {
 			continue
 		}
+		n++
 		m := have[place{e.Topic, e.QueueID, e.QueueOffset}]
-		if m == nil || m.MsgID != e.MsgID || m.BodyLen != len(e.Body) {
-			complain("acknowledged %+v, stored %+v", e.MsgID, m)
+		if m == nil || e.MsgID != "" && m.MsgID != e.MsgID || e.MsgID == "" && m.PhyOffset != e.PhyOffset || m.BodyLen != max(e.BodyLen, len(e.Body)) {
+			complain("acknowledged %+v, stored %+v", e, m)
 		}
 	}
 	return n

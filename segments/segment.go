@@ -104,6 +104,9 @@ func newSegment(f vfs.File, m vfs.Mapping, start int64) *Segment {
 	return s
 }
 
+// ReadAt reads from the file instead of the map: what is looked at once does not become resident memory. An io.ReaderAt.
+func (s *Segment) ReadAt(b []byte, off int64) (int, error) { return s.file.ReadAt(b, off) }
+
 // Start is the physical offset of the first byte.
 func (s *Segment) Start() int64 { return s.start }
 

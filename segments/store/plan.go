@@ -11,7 +11,6 @@ import (
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/index"
 	"github.com/actormq/actormq/segments/record"
-	"github.com/actormq/actormq/segments/vfs"
 )
 
 // ErrNewerLog: the log holds records of a version that this program does not know. Nothing is cut then.
@@ -249,24 +248,32 @@ func (p *planner) findTail() error {
 	return nil
 }
 
-// usedBytes returns the part of a segment, from a place in it on, that begins and ends with bytes that are not zero.
+// usedBytes returns the part of a segment, from a place in it on, that begins and ends with bytes that are not zero. It reads
+// the file, since most of it may never have been touched.
 func usedBytes(seg *segments.Segment, from int64) (Span, error) {
 	at := messages.PhysicalOffset(seg.Start())
 	s := Span{From: at, To: at}
-	err := vfs.Guard(seg.Path(), func() error {
-		b := seg.Data()
-		first := from + int64(zeros(b[from:]))
-		if first == int64(len(b)) {
-			return nil
+	buf := make([]byte, 1<<20)
+	found := false
+	for off := from; off < seg.Size(); off += int64(len(buf)) {
+		b := buf[:min(int64(len(buf)), seg.Size()-off)]
+		if n, err := seg.ReadAt(b, off); n < len(b) {
+			return Span{}, fmt.Errorf("look behind the end: %w", err)
+		}
+		first := zeros(b)
+		if first == len(b) {
+			continue
 		}
 		last := len(b)
 		for b[last-1] == 0 {
 			last--
 		}
-		s = Span{From: at + messages.PhysicalOffset(first), To: at + messages.PhysicalOffset(last)}
-		return nil
-	})
-	return s, err
+		if !found {
+			found, s.From = true, at+messages.PhysicalOffset(off+int64(first))
+		}
+		s.To = at + messages.PhysicalOffset(off+int64(last))
+	}
+	return s, nil
 }
 
 // zeros counts the zero bytes at the start of b.

@@ -76,8 +76,8 @@ func build(o options) error {
 		return *err
 	}
 	// The queues' files are written every second: wait until the last one is there.
-	for last := 0; ; {
-		time.Sleep(2 * time.Second)
+	last := 0
+	for range time.Tick(2 * time.Second) {
 		n, err := folders(o.dir + "/consumequeue")
 		if err != nil {
 			return err

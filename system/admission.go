@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // admission bounds the puts in flight: count and bytes. It is the edge that bounds the writer's and the flusher's queues.
@@ -11,10 +12,14 @@ type admission struct {
 	maxPuts, maxBytes int64
 	puts, bytes       atomic.Int64
 
-	closed  atomic.Pointer[error] // why nothing more enters
-	full    atomic.Pointer[error] // why nothing enters now: the disk is full
+	refusal atomic.Pointer[error] // why nothing enters now
+	closed  atomic.Bool           // nothing enters any more
 	drained chan struct{}         // closed once nothing is in flight after close
 	once    sync.Once
+
+	// queueing, when set, tells how long the writer has not come round to a put; beyond busyAfter puts are refused.
+	queueing  func() time.Duration
+	busyAfter time.Duration
 }
 
 func newAdmission(maxPuts int, maxBytes int64) *admission {
@@ -24,11 +29,7 @@ func newAdmission(maxPuts int, maxBytes int64) *admission {
 // enter counts a put of n bytes in, or says why it has to stay out. One put may always be in flight, however large.
 func (a *admission) enter(n int64) error {
 	puts, bytes := a.puts.Add(1), a.bytes.Add(n)
-	if cause := a.closed.Load(); cause != nil {
-		a.leave(n)
-		return *cause
-	}
-	if cause := a.full.Load(); cause != nil {
+	if cause := a.refusal.Load(); cause != nil {
 		a.leave(n)
 		return *cause
 	}
@@ -36,39 +37,25 @@ func (a *admission) enter(n int64) error {
 		a.leave(n)
 		return fmt.Errorf("%d puts and %d bytes, limits %d and %d: %w", puts, bytes, a.maxPuts, a.maxBytes, ErrTooManyPuts)
 	}
+	if puts > 1 && a.queueing != nil {
+		if waits := a.queueing(); waits > a.busyAfter {
+			a.leave(n)
+			return fmt.Errorf("puts have been waiting for %v, limit %v: %w", waits, a.busyAfter, ErrWriterBusy)
+		}
+	}
 	return nil
 }
 
 func (a *admission) leave(n int64) {
 	a.bytes.Add(-n)
-	if a.puts.Add(-1) == 0 && a.closed.Load() != nil {
+	if a.puts.Add(-1) == 0 && a.closed.Load() {
 		a.once.Do(func() { close(a.drained) })
 	}
 }
 
-// close refuses every later put; the first cause counts. Drained tells when the last one before it has left.
-func (a *admission) close(cause error) {
-	a.closed.CompareAndSwap(nil, &cause)
+// close refuses every later put, for good; drained tells when the last one before it has left.
+func (a *admission) close() {
+	a.closed.Store(true)
 	a.puts.Add(1)
 	a.leave(0)
-}
-
-// setFull refuses puts while the disk is full; nil takes them again.
-func (a *admission) setFull(cause error) {
-	if cause == nil {
-		a.full.Store(nil)
-		return
-	}
-	a.full.Store(&cause)
-}
-
-// cause says why nothing enters, nil while the door is open.
-func (a *admission) cause() error {
-	if c := a.closed.Load(); c != nil {
-		return *c
-	}
-	if c := a.full.Load(); c != nil {
-		return *c
-	}
-	return nil
 }

@@ -34,7 +34,7 @@ func (s *Store) newCleaner() *cleaner.Actor {
 		QueueBuilder: s.cast.address(actors.RoleQueueBuilder), Indexer: s.indexPeer(), Allocator: s.cast.address(actors.RoleAllocator),
 		Interval: o.CleanInterval, FilePause: o.FilePause, QueuePause: o.QueuePause,
 		DestroyForcibly: o.DestroyFileForcibly, RedeleteInterval: o.RedeleteInterval,
-		OnFull: s.admission.setFull, Logger: o.Logger,
+		OnFull: s.onFull, Logger: o.Logger,
 	})
 }
 
@@ -193,4 +193,13 @@ func (s *Store) DeleteExpiredQueues(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// onFull raises and clears DISK_FULL.
+func (s *Store) onFull(cause error) {
+	if cause == nil {
+		s.ClearFlag(messages.FlagDiskFull)
+		return
+	}
+	s.SetFlag(messages.FlagDiskFull, cause)
 }

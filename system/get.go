@@ -43,7 +43,8 @@ func (s *Store) Get(ctx context.Context, m messages.GetMessage) (*messages.GetRe
 	r.OnRelease = recycleResult
 	q := s.queues.Lookup(m.Queue)
 	if q == nil {
-		r.Status = messages.NoMessageInQueue
+		r.Status = messages.NoMessageInQueue // NO_MATCHED_LOGIC_QUEUE, which the original never says either, means the same
+		r.NextOffset = (&get{store: s, m: m}).correct(0)
 		return r, nil
 	}
 	g := get{store: s, q: q, m: m, r: r, end: s.log.End()}
@@ -92,8 +93,20 @@ func (g *get) locate() bool {
 	default:
 		found = true
 	}
+	if !found {
+		next = g.correct(next)
+	}
 	g.r.Status, g.r.NextOffset = status, next
 	return found
+}
+
+// correct is where a reader is sent whose offset has no message. A slave may lag behind its master, so it lets the reader be
+// (offsetCheckInSlave).
+func (g *get) correct(next messages.QueueOffset) messages.QueueOffset {
+	if g.store.opt.Role == messages.Slave && !g.store.opt.CheckOffsetsInSlave {
+		return g.m.Offset
+	}
+	return next
 }
 
 // scan looks at units until the result is full, the limit is reached or the queue ends. A fault in the map is its error.
@@ -111,7 +124,10 @@ func (g *get) scan() (err error) {
 	for examined := 0; examined < limit; {
 		n, err := g.q.Read(g.r.NextOffset, buf[:min(g.part(), limit-examined)])
 		if errors.Is(err, consumequeue.ErrBelowMin) || errors.Is(err, consumequeue.ErrChanged) {
-			return nil // cleaned meanwhile: what was found so far is the answer
+			if examined == 0 { // cleaned or cut between locate and here
+				g.r.Status, g.r.NextOffset = messages.OffsetFoundNull, g.correct(max(g.m.Offset, g.q.Min()))
+			}
+			return nil // what was found so far is the answer
 		}
 		if err != nil || n == 0 {
 			return err

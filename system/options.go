@@ -46,6 +46,10 @@ type Options struct {
 	NoIndex               bool  // messageIndexEnable=false
 	SkipRecoveryCRC       bool  // checkCRCOnRecover=false
 
+	Role                messages.BrokerRole // brokerRole; default AsyncMaster
+	CheckOffsetsInSlave bool                // offsetCheckInSlave: a slave corrects the offsets of its readers
+	BusyTimeout         time.Duration       // osPageCacheBusyTimeOutMills: puts wait so long for their turn, then more are refused; default 1 s
+
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
 	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
 	FlushAtOnce          bool          // flushCommitLogTimed=false: flush as soon as FlushLeastPages are dirty
@@ -125,6 +129,7 @@ func (o Options) Defaults() Options {
 	def(&o.DestroyFileForcibly, 2*time.Minute)
 	def(&o.RedeleteInterval, 2*time.Minute)
 	def(&o.BallastBytes, min(64<<20, o.SegmentBytes))
+	def(&o.BusyTimeout, time.Second)
 	def(&o.MaxPendingPuts, 1<<16)
 	def(&o.MaxPendingBytes, 256<<20)
 	def(&o.MaxParkedPulls, 100_000)
@@ -172,6 +177,7 @@ func (o Options) Validate() error {
 	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)
 	check(index <= math.MaxInt32, "an index file of IndexSlots %d and IndexEntries %d has %d bytes: at most %d",
 		o.IndexSlots, o.IndexEntries, index, math.MaxInt32)
+	check(o.Role >= messages.AsyncMaster && o.Role <= messages.Slave, "Role is %d", o.Role)
 	check(o.FlushDiskType == AsyncFlush || o.FlushDiskType == SyncFlush, "FlushDiskType is %d", o.FlushDiskType)
 	for name, d := range map[string]time.Duration{
 		"FlushInterval": o.FlushInterval, "FlushThorough": o.FlushThorough, "SyncFlushTimeout": o.SyncFlushTimeout,
@@ -179,6 +185,7 @@ func (o Options) Validate() error {
 		"CleanInterval": o.CleanInterval, "FilePause": o.FilePause, "QueuePause": o.QueuePause,
 		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
 		"DelayOffsetInterval": o.DelayOffsetInterval,
+		"BusyTimeout":         o.BusyTimeout,
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}

@@ -20,6 +20,8 @@ var (
 	ErrBodyTooLarge = errors.New("body is too large")
 	// ErrTooManyPuts: MaxPendingPuts or MaxPendingBytes are in flight.
 	ErrTooManyPuts = errors.New("too many puts in flight")
+	// ErrWriterBusy: puts have been waiting for their turn for longer than BusyTimeout.
+	ErrWriterBusy = errors.New("the commit-log writer is busy")
 )
 
 // maxPooledBytes bounds the buffer of a pooled envelope, so that one large message does not stay for ever.
@@ -229,7 +231,7 @@ func utf16Units(text string) int {
 }
 
 func (s *Store) admissionStatus(err error) messages.PutStatus {
-	if errors.Is(err, ErrTooManyPuts) {
+	if errors.Is(err, ErrTooManyPuts) || errors.Is(err, ErrWriterBusy) {
 		return messages.OSPageCacheBusy
 	}
 	return messages.ServiceNotAvailable

@@ -51,6 +51,7 @@ type Store struct {
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
+	state   state
 	failure failure
 	closing sync.Once
 	closed  chan struct{} // closed when Close begins
@@ -91,7 +92,8 @@ func Open(opt Options) (*Store, error) {
 		opt.Logger.Warn().Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
 			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
 	}
-	opt.Logger.Info().Str("dir", opt.Dir).Str("flush", opt.FlushDiskType.String()).Int64("log_min", int64(s.log.Min())).
+	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
+	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).Int64("log_min", int64(s.log.Min())).
 		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).
 		Msg("the store is open")
 	return s, nil
@@ -125,25 +127,12 @@ func (s *Store) FlushedTo() messages.PhysicalOffset {
 	return messages.PhysicalOffset(s.flushed.FlushedTo.Load())
 }
 
-// Writable says why puts are refused, nil while they are taken.
-func (s *Store) Writable() error { return s.admission.cause() }
-
 // EachQueue calls fn for every consume queue with its range of offsets.
 func (s *Store) EachQueue(fn func(key messages.QueueKey, first, end messages.QueueOffset)) {
 	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
 		lo, hi := q.Range()
 		fn(key, lo, hi)
 	})
-}
-
-// readable says why reads are refused.
-func (s *Store) readable() error {
-	select {
-	case <-s.closed:
-		return ErrStopped
-	default:
-		return nil
-	}
 }
 
 // Close stops the store in order: it refuses new puts, answers those in flight, makes everything durable, dispatches to
@@ -163,7 +152,8 @@ func (s *Store) close(ctx context.Context) error {
 	}
 	began := time.Now()
 	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
-	s.admission.close(ErrStopped)
+	s.refuseForGood(ErrStopped)
+	s.admission.close()
 	err := s.drain(ctx)
 	close(s.closed)
 	s.cast.stopAll()

@@ -81,7 +81,12 @@ func (s *Store) onFailed(m messages.Failed) {
 	if !s.failure.set(fmt.Errorf("%s: %w: %w", m.Role, messages.ErrFailed, m.Cause)) {
 		return
 	}
-	s.admission.close(s.failure.get())
+	s.refuseForGood(s.failure.get())
+	if m.Role == string(actors.RoleQueueBuilder) {
+		s.SetFlag(messages.FlagQueueError, m.Cause)
+	} else {
+		s.SetFlag(messages.FlagNotWriteable, m.Cause)
+	}
 	for _, role := range []actors.Role{actors.RoleWriter, actors.RoleFlusher} {
 		if pid := s.cast.pids[role]; pid != nil && string(role) != m.Role {
 			go s.cast.system.Root.Send(pid, m)
@@ -140,6 +145,7 @@ func (s *Store) spawnBuilders() error {
 	a := indexer.New(indexer.Config{
 		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
+		OnBroken: func(err error) { s.SetFlag(messages.FlagIndexError, err) },
 	})
 	_, err := s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
 	return err
@@ -189,11 +195,13 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	w := writer.New(writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
 		Allocator: alloc, Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
-		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window,
+		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window, SyncReplicas: o.Role == messages.SyncMaster,
 	})
 	s.writer = mailbox.New(mailbox.Options{
-		Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,
+		TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,
 	})
+	s.admission.queueing = func() time.Duration { return max(s.writer.Queueing(), w.Parked()) }
+	s.admission.busyAfter = o.BusyTimeout
 	_, err = s.cast.spawn(actors.RoleWriter, w, s.writer)
 	return err
 }

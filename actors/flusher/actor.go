@@ -58,6 +58,7 @@ type Actor struct {
 	thorough time.Time // of the last flush regardless of pages
 
 	running bool                // a sync is running
+	saving  bool                // the checkpoint is being written
 	again   bool                // the bell has rung meanwhile
 	waiting []messages.Linked   // come in since it began, in log order
 	serving []messages.Linked   // what the running sync will answer
@@ -94,6 +95,11 @@ type (
 		took    time.Duration
 		err     error
 	}
+	// checkpointSaved ends the writing of the checkpoint.
+	checkpointSaved struct {
+		values checkpoint.Values
+		err    error
+	}
 	// deadlineTick: the oldest waiting put has reached its deadline.
 	deadlineTick struct{}
 )
@@ -107,6 +113,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.flushTick()
 	case synced:
 		a.synced(m)
+	case checkpointSaved:
+		a.checkpointSaved(m)
 	case deadlineTick:
 		a.expire()
 	case messages.FlushNow:
@@ -160,7 +168,7 @@ func (a *Actor) startSync() {
 		return
 	}
 	a.serving, a.waiting = a.waiting, a.serving[:0]
-	a.asked, a.queued = a.queued, a.asked[:0]
+	a.asked, a.queued = append(a.asked, a.queued...), a.queued[:0]
 	a.sync()
 }
 
@@ -221,6 +229,9 @@ func (a *Actor) synced(m synced) {
 }
 
 func (a *Actor) answerAsked() {
+	if a.saving {
+		return // then
+	}
 	for _, q := range a.asked {
 		q.Answer.Complete(a.flushed, a.saveCheckpoint())
 	}
@@ -235,9 +246,7 @@ func (a *Actor) flushTick() {
 	}
 	if now := time.Now(); now.Sub(a.thorough) >= a.cfg.ThoroughInterval {
 		a.thorough = now
-		if err := a.saveCheckpoint(); err != nil {
-			a.cfg.Logger.Error().Err(err).Msg("writing the checkpoint failed; it is tried again")
-		}
+		a.startSaving()
 		a.flush(0)
 		return
 	}
@@ -273,6 +282,28 @@ func (a *Actor) flushNow(m messages.FlushNow) {
 	}
 	a.queued = append(a.queued, m)
 	a.startSync()
+}
+
+// startSaving writes the checkpoint on a goroutine of its own: deadlines are kept while the disk is slow.
+func (a *Actor) startSaving() {
+	if a.saving || a.values == a.saved {
+		return
+	}
+	a.saving = true
+	self, v, disk, file := a.self, a.values, a.cfg.Disk, a.cfg.CheckpointPath
+	go func() { self.Send(checkpointSaved{values: v, err: checkpoint.Save(disk, file, v)}) }()
+}
+
+func (a *Actor) checkpointSaved(m checkpointSaved) {
+	a.saving = false
+	if m.err != nil {
+		a.cfg.Logger.Error().Err(m.err).Msg("writing the checkpoint failed; it is tried again")
+	} else {
+		a.saved = m.values
+	}
+	if !a.running {
+		a.answerAsked()
+	}
 }
 
 // saveCheckpoint writes the checkpoint when it has changed. It never runs ahead of a sync: its values are those of what

@@ -53,7 +53,10 @@ func expireList(list []messages.Linked, now time.Time, next *time.Time) []messag
 	for _, m := range list {
 		lead, _ := parts(m)
 		if !lead.Deadline.After(now) {
-			lead.Fail(messages.FlushDiskTimeout, nil)
+			if lead.Result.Status == messages.PutOK { // what a replica lacks counts more (spec/store.md §3.7)
+				lead.Result.Status = messages.FlushDiskTimeout
+			}
+			lead.Fulfil()
 			continue
 		}
 		if next.IsZero() || lead.Deadline.Before(*next) {

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -14,6 +15,8 @@ type Options struct {
 	Limit int
 	// InlineBatches is how many batches a sender handles before it hands over to a goroutine. 0: always on a goroutine.
 	InlineBatches int
+	// TimeQueueing lets Queueing tell how long messages have been waiting behind the running one.
+	TimeQueueing bool
 	// Receiver, when set, is handed the batches instead of the actor's Receive: the same actor, without the way through
 	// its context. Everything else goes to Receive, never at the same time.
 	Receiver BatchReceiver
@@ -47,9 +50,12 @@ type Combining struct {
 	// the newest first, that ends in busy.
 	head   atomic.Pointer[messages.Link]
 	queued atomic.Int64 // messages in the list that count against the limit
+	since  atomic.Int64 // when the first one in the list came, in ns since made; 0: there is none, or nobody asks
 
 	// Senders on other cores write the line above all the time; what the runner reads must not share it.
-	_ [128 - 16]byte
+	_ [128 - 24]byte
+
+	made time.Time
 
 	opt        Options
 	single     SingleReceiver // opt.Receiver, when it is one
@@ -75,7 +81,7 @@ func New(opt Options) *Combining {
 	if opt.Limit <= 0 {
 		opt.Limit = DefaultLimit
 	}
-	m := &Combining{opt: opt}
+	m := &Combining{opt: opt, made: time.Now()}
 	m.single, _ = opt.Receiver.(SingleReceiver)
 	m.goOn = m.resume
 	return m
@@ -112,6 +118,7 @@ func (m *Combining) push(l *messages.Link) {
 		h := m.head.Load()
 		if h == nil {
 			if m.head.CompareAndSwap(nil, busy) {
+				m.noneQueued()
 				m.queued.Add(-1)
 				l.SetNext(nil)
 				m.start(l)
@@ -120,9 +127,30 @@ func (m *Combining) push(l *messages.Link) {
 			continue
 		}
 		l.SetNext(h)
+		if m.opt.TimeQueueing && (h == busy || m.since.Load() == 0) {
+			m.since.Store(int64(time.Since(m.made)) + 1)
+		}
 		if m.head.CompareAndSwap(h, l) {
 			return
 		}
+	}
+}
+
+// Queueing is how long messages have been waiting behind the running one, 0 when none is or nobody notes it. Safe for any
+// goroutine.
+func (m *Combining) Queueing() time.Duration {
+	since := m.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(m.made) - time.Duration(since)
+}
+
+// noneQueued notes that the list was taken. A message that comes at the same time may lose its mark to it: the next one
+// marks again.
+func (m *Combining) noneQueued() {
+	if m.opt.TimeQueueing {
+		m.since.Store(0)
 	}
 }
 
@@ -227,6 +255,7 @@ func (m *Combining) run(l *messages.Link, budget int) {
 // take empties the list and returns it oldest first.
 func (m *Combining) take() *messages.Link {
 	oldest, n := reverse(m.head.Swap(busy), busy)
+	m.noneQueued()
 	m.queued.Add(-n)
 	return oldest
 }

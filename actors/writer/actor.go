@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,6 +27,9 @@ type Config struct {
 	Flusher   *mailbox.Combining
 	// Unwaited, when set, is rung for a put that does not wait under SyncFlush: its flush begins at once.
 	Unwaited *actors.Bell
+
+	// SyncReplicas answers puts that wait with SLAVE_NOT_AVAILABLE: nobody replicates the log yet (SYNC_MASTER).
+	SyncReplicas bool
 
 	Allocator actors.Peer
 	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
@@ -69,10 +73,13 @@ type Actor struct {
 
 	done       []*messages.PutMessage // appended in this batch, not yet answered
 	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
+	parkedAt   atomic.Int64           // when parked became more than none, in ns since made; 0: it is none
+	made       time.Time
 	parkTimer  *time.Timer
 	segmentErr error // why the last attempt to make a segment failed
 	short      bool  // Space has been told that there is no room
 
+	promises   bool // puts that wait are promised more than the append
 	failed     error
 	rebuilding bool
 	lastPanic  time.Time
@@ -86,7 +93,7 @@ func New(cfg Config) *Actor {
 	if cfg.NowMs == nil {
 		cfg.NowMs = new(clock).nowMs
 	}
-	return &Actor{cfg: cfg, tail: newAppender(cfg.Log, cfg.Offsets)}
+	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.SyncReplicas, made: time.Now(), tail: newAppender(cfg.Log, cfg.Offsets)}
 }
 
 type (
@@ -162,8 +169,8 @@ func (w *Actor) ReceiveSingle(m any) bool {
 		return false
 	}
 	w.tail.publish()
-	if w.cfg.SyncFlush && p.WaitStored {
-		w.handOn(p)
+	if w.promises && p.WaitStored {
+		w.promise(p)
 	} else {
 		p.FulfilInline()
 		w.cfg.Unwaited.Ring()
@@ -269,8 +276,8 @@ func (w *Actor) settle() {
 			continue // answered before a panic
 		}
 		w.done[i] = nil
-		if w.cfg.SyncFlush && p.WaitStored && p.Result.Bytes > 0 {
-			w.handOn(p)
+		if w.promises && p.WaitStored && p.Result.Bytes > 0 {
+			w.promise(p)
 		} else {
 			p.Fulfil()
 		}
@@ -278,6 +285,18 @@ func (w *Actor) settle() {
 	w.done = w.done[:0]
 	w.cfg.Unwaited.Ring()
 	w.follow()
+}
+
+// promise answers a put that waits for more than its append, or hands it on.
+func (w *Actor) promise(p *messages.PutMessage) {
+	if w.cfg.SyncReplicas {
+		p.Result.Status = messages.SlaveNotAvailable
+	}
+	if w.cfg.SyncFlush {
+		w.handOn(p)
+		return
+	}
+	p.Fulfil()
 }
 
 // handOn passes the writer's promise to the flusher, which meets it when the bytes are durable.

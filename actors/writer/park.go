@@ -20,6 +20,7 @@ func (w *Actor) park(m any) {
 		lead.Deadline = time.Now().Add(w.cfg.SegmentWait)
 	}
 	w.parked = append(w.parked, m)
+	w.noteParked()
 	if len(w.parked) == 1 {
 		w.armPark(time.Until(lead.Deadline))
 	}
@@ -45,6 +46,7 @@ func (w *Actor) unpark() {
 		}
 	}
 	w.current = nil
+	w.noteParked()
 	w.settle()
 	if len(w.parked) == 0 && w.parkTimer != nil {
 		w.parkTimer.Stop()
@@ -70,6 +72,7 @@ func (w *Actor) expireParked() {
 	}
 	clear(w.parked[len(keep):])
 	w.parked = keep
+	w.noteParked()
 	if len(keep) > 0 {
 		w.armPark(oldest.Sub(now))
 	}
@@ -124,6 +127,26 @@ func (w *Actor) refuseParked() {
 		messages.Refuse(m, w.failed)
 	}
 	w.parked = nil
+	w.noteParked()
+}
+
+// noteParked notes since when puts have been waiting.
+func (w *Actor) noteParked() {
+	switch since := w.parkedAt.Load(); {
+	case len(w.parked) == 0:
+		w.parkedAt.Store(0)
+	case since == 0:
+		w.parkedAt.Store(int64(time.Since(w.made)) + 1)
+	}
+}
+
+// Parked is how long puts have been waiting for a segment or a rebuild, 0 when none is. Safe for any goroutine.
+func (w *Actor) Parked() time.Duration {
+	since := w.parkedAt.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(w.made) - time.Duration(since)
 }
 
 func leadOf(m any) *messages.PutMessage {

@@ -97,11 +97,11 @@ func TestLayers(t *testing.T) {
 }
 
 func TestEveryProblemIsNamed(t *testing.T) {
-	_, err := load(t, "brokrName=x\nlistenPort=70000\nflushDiskType=SOMETIMES\nautoCreateTopicEnable=perhaps\nbrokerRole=SLAVE\n")
+	_, err := load(t, "brokrName=x\nlistenPort=70000\nflushDiskType=SOMETIMES\nautoCreateTopicEnable=perhaps\nbrokerRole=OBSERVER\n")
 	require.ErrorIs(t, err, nodeconf.ErrConfig)
 	for _, part := range []string{
 		"brokrName", "did you mean brokerName?", "listenPort=70000", "allowed is 1 to 65535", "ASYNC_FLUSH or SYNC_FLUSH",
-		"autoCreateTopicEnable=perhaps", "true or false", "brokerRole=SLAVE", "broker.conf",
+		"autoCreateTopicEnable=perhaps", "true or false", "brokerRole=OBSERVER", "broker.conf",
 	} {
 		require.ErrorContains(t, err, part)
 	}

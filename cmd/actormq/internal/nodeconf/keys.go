@@ -46,6 +46,8 @@ var keys = slices.Concat([]keyDef{
 	{"messageIndexEnable", "true", "build the index", negated(func(c *Config) *bool { return &c.Store.NoIndex })},
 	{"checkCRCOnRecover", "true", "compare bodies with their checksums in recovery",
 		negated(func(c *Config) *bool { return &c.Store.SkipRecoveryCRC })},
+	{"osPageCacheBusyTimeOutMills", "1000", "ms that puts wait for their turn before more are refused",
+		millis(func(c *Config) *time.Duration { return &c.Store.BusyTimeout })},
 	{"flushDiskType", "ASYNC_FLUSH", "ASYNC_FLUSH or SYNC_FLUSH", flushType},
 	{"flushIntervalCommitLog", "500", "ms between asynchronous flushes",
 		millis(func(c *Config) *time.Duration { return &c.Store.FlushInterval })},
@@ -79,6 +81,10 @@ var keys = slices.Concat([]keyDef{
 		integer(func(c *Config) *int { return &c.Store.DiskTransferMessages }, 1, math.MaxInt32)},
 	{"accessMessageInMemoryMaxRatio", "40", "percent of the memory that the log's tail is taken to fill",
 		integer(func(c *Config) *int { return &c.Store.MemoryRatioPercent }, 1, 100)},
+
+	{"offsetCheckInSlave", "false", "a slave corrects the offsets of its readers",
+		boolean(func(c *Config) *bool { return &c.Store.CheckOffsetsInSlave })},
+
 	{"autoCreateTopicEnable", "true", "make a topic at the first send", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateTopic })},
 	{"autoCreateSubscriptionGroup", "true", "make a group at its first use", negated(func(c *Config) *bool { return &c.Gateway.NoAutoCreateGroup })},
 	{"defaultTopicQueueNums", "8", "queues of a topic made at the first send",
@@ -105,7 +111,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER only, so far", role},
+	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER, SYNC_MASTER or SLAVE", role},
 }, diskKeys, edgeKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
@@ -121,9 +127,9 @@ var withoutEffect = []string{
 	"transactionTimeOut", "transactionCheckInterval", "transactionCheckMax",
 	"registerBrokerTimeoutMills",
 	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
-	"osPageCacheBusyTimeOutMills", "diskFallRecorded",
+	"diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
-	"offsetCheckInSlave", "slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
+	"slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
 	"enableMultiDispatch",
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"flushLeastPagesWhenWarmMapedFile", "enableScheduleMessageStats", "enableScheduleAsyncDeliver",
@@ -263,9 +269,11 @@ func flushType(c *Config, value string) error {
 	return fmt.Errorf("ASYNC_FLUSH or SYNC_FLUSH")
 }
 
-func role(_ *Config, value string) error {
-	if value != "ASYNC_MASTER" {
-		return fmt.Errorf("only ASYNC_MASTER is supported so far")
+func role(c *Config, value string) error {
+	r, ok := messages.ParseBrokerRole(value)
+	if !ok {
+		return fmt.Errorf("ASYNC_MASTER, SYNC_MASTER or SLAVE")
 	}
+	c.Store.Role = r
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,7 @@ func Open(opt Options) (*Store, error) {
 const clientTimeout = 3 * time.Second
 
 func openFiles(opt Options) (*store.Store, error) {
-	o := store.Options{Events: func(e store.Event) {
+	o := store.Options{Ballast: path.Join(opt.Dir, ballastName), Events: func(e store.Event) {
 		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
 	}}
 	if opt.Progress != nil {

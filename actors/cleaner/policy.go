@@ -146,7 +146,7 @@ func (p Policy) needed(s Situation) int {
 // stands: before holds those that were too full, by folder, and is brought up to date.
 func (p Policy) Full(disks []DiskUse, before map[string]error) error {
 	var errs []error
-	for _, d := range disks {
+	for i, d := range disks {
 		switch used := d.percent(); {
 		case used > p.Warning:
 			before[d.Dir] = fmt.Errorf("%w: the file system of the %s, %s, is %d%% used, %d bytes are free, limit %d%% (diskSpaceWarningLevelRatio)",
@@ -154,7 +154,8 @@ func (p Policy) Full(disks []DiskUse, before map[string]error) error {
 		case used >= 0:
 			delete(before, d.Dir)
 		}
-		if err := before[d.Dir]; err != nil {
+		same := slices.ContainsFunc(disks[:i], func(o DiskUse) bool { return o.Err == nil && d.Err == nil && o.Usage == d.Usage })
+		if err := before[d.Dir]; err != nil && !same { // it is one file system: once is enough
 			errs = append(errs, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // apply does what the plan says. It can be interrupted anywhere: what it has done so far does not change what the next
 // plan finds.
 func (s *Store) apply(p *Plan) error {
-	steps := []func(*Plan) error{s.cutLog, s.cutQueues, s.cutIndex, s.dispatch, s.syncDerived, s.raiseMins}
+	steps := []func(*Plan) error{s.cutLog, s.cutQueues, s.cutIndex, s.dispatch, s.syncRecovered, s.raiseMins}
 	for _, step := range steps {
 		if err := step(p); err != nil {
 			return fmt.Errorf("recovery: %w", err)
@@ -160,7 +160,7 @@ func (s *Store) cutIndex(p *Plan) error {
 	if before := s.Index.EndPhysical(); before >= p.Index.Cut {
 		s.tell(Event{What: CutIndex, From: int64(p.Index.Cut)})
 	}
-	return s.Index.Truncate(p.Index.Cut)
+	return s.indexOrNone(s.Index.Truncate(p.Index.Cut))
 }
 
 // syncDerived makes queues and index durable.

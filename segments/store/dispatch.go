@@ -163,7 +163,7 @@ func (d *dispatcher) write() error {
 			errs = append(errs, t.q.Write())
 		}
 	})
-	return errors.Join(errs...)
+	return d.room(errors.Join(errs...))
 }
 
 // misplaced handles a record whose queue offset does not follow. Records may be lost, or the topic was deleted and made
@@ -256,7 +256,7 @@ func (d *dispatcher) settleOdd() error {
 }
 
 func (d *dispatcher) toIndex(r *record.Record) error {
-	if r.PhysicalOffset < d.indexEnd || !Indexed(r) {
+	if d.Index == nil || r.PhysicalOffset < d.indexEnd || !Indexed(r) {
 		return nil
 	}
 	req := requestOf(r, string(r.Topic))
@@ -267,7 +267,7 @@ func (d *dispatcher) toIndex(r *record.Record) error {
 		}
 	}
 	d.Report.Dispatched++
-	return d.Index.BuildFrom(&req)
+	return d.indexOrNone(d.Index.BuildFrom(&req))
 }
 
 func (d *dispatcher) hasAllKeys(req *messages.DispatchRequest) (bool, error) {

@@ -25,10 +25,11 @@ const (
 	ClosedGap         Finding = "queue gap closed"  // queue offsets From..To name a place in a hole
 	RejectedRecord    Finding = "record not queued" // its topic or queue cannot be a folder, or its queue offset does not follow
 	DroppedIndex      Finding = "index file dropped"
-	CutIndex          Finding = "index cut"   // entries from record From on
-	Dispatched        Finding = "dispatched"  // records From..To went to queues and index again
-	DamagedCheckpoint Finding = "checkpoint"  // not readable: taken as unknown
-	EmptyLog          Finding = "log is gone" // there are consume queues, but no commit log
+	CutIndex          Finding = "index cut"    // entries from record From on
+	Dispatched        Finding = "dispatched"   // records From..To went to queues and index again
+	DamagedCheckpoint Finding = "checkpoint"   // not readable: taken as unknown
+	NoRoom            Finding = "disk is full" // recovery goes on without what could not be written: Err says what
+	EmptyLog          Finding = "log is gone"  // there are consume queues, but no commit log
 )
 
 // Event is one finding. Which fields are set depends on What.

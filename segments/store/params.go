@@ -147,6 +147,8 @@ type Options struct {
 	FullScan bool
 	// RebuildIndex builds all of the index from the log again.
 	RebuildIndex bool
+	// Ballast is a file that only takes room. It is deleted before recovery when hardly any room is left; empty: there is none.
+	Ballast string
 	// Progress, if not nil, hears from time to time how far a long step is. Called by Open's goroutine.
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.

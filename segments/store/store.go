@@ -31,6 +31,7 @@ type Store struct {
 	Report        Report
 
 	options    Options
+	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop
 	lock       io.Closer
 	overlay    *vfs.OverlayDisk // nil unless opened read-only
@@ -61,6 +62,9 @@ func (s *Store) open() error {
 	if err := s.takeLock(); err != nil {
 		return err
 	}
+	if err := s.giveUpBallast(); err != nil {
+		return err
+	}
 	if err := s.load(); err != nil {
 		return err
 	}
@@ -82,8 +86,10 @@ func (s *Store) open() error {
 	if err := s.apply(&plan); err != nil {
 		return err
 	}
-	if err := s.saveCheckpoint(); err != nil {
-		return err
+	if !s.unwritten {
+		if err := s.room(s.saveCheckpoint()); err != nil {
+			return err
+		}
 	}
 	s.DispatchFrom = s.Log.End()
 	s.QueueOffsets = make(map[messages.QueueKey]messages.QueueOffset, s.Queues.Len())
@@ -156,7 +162,7 @@ func (s *Store) settle() error {
 	if err := s.saveCheckpoint(); err != nil {
 		return err
 	}
-	if err := s.saveCleanStop(); err != nil {
+	if err := s.saveCleanStop(); err != nil && !errors.Is(err, vfs.ErrNoSpace) { // without it the next start reads the log
 		return err
 	}
 	return checkpoint.ClearAbort(s.Disk, s.Params.AbortPath())

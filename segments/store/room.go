@@ -1,0 +1,52 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// lowBytes is how little room is hardly any: what recovery writes is mostly less.
+const lowBytes = 16 << 20
+
+// giveUpBallast makes room for what recovery has to write.
+func (s *Store) giveUpBallast() error {
+	if s.options.Ballast == "" || s.overlay != nil {
+		return nil
+	}
+	u, err := s.Disk.Usage(s.Params.Dir)
+	if err != nil || u.FreeBytes >= lowBytes {
+		return nil //nolint:nilerr // unknown: a full disk shows itself
+	}
+	if err := s.Disk.Remove(s.options.Ballast); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make room for the recovery: %w", err)
+	}
+	return nil
+}
+
+// room lets recovery go on when the disk is full: nothing of what it could not write is lost, since all of it stands in the
+// log. Units stay in memory until there is room; the checkpoint stays as it was.
+func (s *Store) room(err error) error {
+	if err == nil || !errors.Is(err, vfs.ErrNoSpace) {
+		return err
+	}
+	s.unwritten = true
+	s.tell(Event{What: NoRoom, Path: s.Params.Dir, Err: err})
+	return nil
+}
+
+// indexOrNone does without the index, until the next start, when there is no room for it.
+func (s *Store) indexOrNone(err error) error {
+	if err == nil || !errors.Is(err, vfs.ErrNoSpace) {
+		return err
+	}
+	s.tell(Event{What: NoRoom, Path: s.Params.IndexDir(), Err: err})
+	index := s.Index
+	s.Index = nil
+	return index.Close()
+}
+
+// syncRecovered makes durable what recovery has built, as far as there is room.
+func (s *Store) syncRecovered(p *Plan) error { return s.room(s.syncDerived(p)) }

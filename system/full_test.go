@@ -1,0 +1,333 @@
+package system_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// used is how many bytes a disk holds.
+func used(t *testing.T, disk *memfs.Disk) int64 {
+	t.Helper()
+	u, err := disk.Usage("store")
+	require.NoError(t, err)
+	return u.UsedBytes
+}
+
+// producer notes what it has been promised.
+type producer struct {
+	t     *testing.T
+	store *system.Store
+	acked []string // bodies, by queue offset
+	tried int
+}
+
+// put tries one put of about a kilobyte.
+func (p *producer) put() error {
+	p.tried++
+	body := fmt.Sprintf("%d %s", p.tried, strings.Repeat("x", 900))
+	m := message("T", 0, body)
+	m.Properties = messages.PropertiesOf(map[string]string{"KEYS": fmt.Sprint("k", p.tried)})
+	r, err := p.store.Put(p.t.Context(), m)
+	if err != nil {
+		require.False(p.t, r.Status.Stored(), "an error, and yet: %v", r.Status)
+		return err
+	}
+	require.Equal(p.t, messages.PutOK, r.Status)
+	require.EqualValues(p.t, len(p.acked), r.QueueOffset, "a refused put uses nothing up")
+	p.acked = append(p.acked, body)
+	return nil
+}
+
+// untilRefused puts until a put is refused, in no time, and checks how that is said.
+func (p *producer) untilRefused() error {
+	p.t.Helper()
+	for range 5000 {
+		began := time.Now()
+		err := p.put()
+		if err == nil {
+			continue
+		}
+		require.Less(p.t, time.Since(began), time.Second)
+		require.ErrorIs(p.t, err, messages.ErrDiskFull)
+		r, again := p.store.Put(p.t.Context(), message("T", 0, strings.Repeat("x", 2000)))
+		require.ErrorIs(p.t, again, messages.ErrDiskFull)
+		require.Equal(p.t, messages.ServiceNotAvailable, r.Status)
+		return err
+	}
+	p.t.Fatal("never refused")
+	return nil
+}
+
+// check reads everything that was promised.
+func (p *producer) check() {
+	p.t.Helper()
+	lo := p.store.MinOffset(messages.QueueKey{Topic: "T"})
+	got := read(p.t, p.store, messages.QueueKey{Topic: "T"}, lo, len(p.acked)-int(lo))
+	require.Equal(p.t, p.acked[lo:], got)
+}
+
+// L48: a full disk refuses, says why, keeps everything else going, and takes puts again by itself when there is room.
+func TestAFullDiskRefusesPutsAndResumesByItself(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.NoForcedCleaning, opt.WarningPercent = true, 100 // only what does not fit is refused
+		opt.MaxUsedPercent = 95
+		var log bytes.Buffer
+		opt.Logger = zerolog.New(&log)
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 100 {
+			require.NoError(t, p.put())
+		}
+		_, err := s.Put(t.Context(), message("Other", 0, "m"))
+		require.NoError(t, err)
+		sleep(2 * time.Second)
+		require.True(t, s.Cleaning().Ballast)
+		disk.SetCapacity(used(t, disk))
+		refused := p.untilRefused()
+		require.ErrorIs(t, refused, vfs.ErrNoSpace)
+		require.Greater(t, len(p.acked), 150, "what is prepared is used")
+		sleep(time.Second)
+		require.ErrorIs(t, s.Writable(), messages.ErrDiskFull)
+		require.False(t, s.Cleaning().Ballast, "given up")
+		require.Less(t, used(t, disk), int64(300<<10), "and nobody took its room")
+
+		p.check()
+		require.NoError(t, s.DeleteTopic(t.Context(), "Other"), "deletions work")
+		lines := strings.Count(log.String(), "\n")
+		sleep(10 * time.Minute)
+		require.Less(t, strings.Count(log.String(), "\n")-lines, 25, "two lines a minute at most: %s", log.String())
+		require.ErrorIs(t, p.put(), messages.ErrDiskFull)
+
+		disk.SetCapacity(0)
+		sleep(1500 * time.Millisecond)
+		require.NoError(t, s.Writable())
+		require.NoError(t, p.put(), "no restart")
+		sleep(time.Second)
+		require.True(t, s.Cleaning().Ballast, "made again")
+		p.check()
+		require.Contains(t, log.String(), "no longer full")
+		closeIn(t, s)
+		require.NoError(t, disk.Remove("store/ballast"))
+	})
+}
+
+// A clean stop is possible on a full disk, and the next start works on it: it reads, refuses, and goes on once there is room.
+func TestAStopAndAStartOnAFullDisk(t *testing.T) { // L52
+	for _, killed := range []bool{false, true} {
+		for _, ballast := range []int64{0, -1} {
+			t.Run(fmt.Sprintf("killed %v, ballast %d", killed, ballast), func(t *testing.T) {
+				bubble(t, func(t *testing.T) { stopAndStart(t, killed, ballast) })
+			})
+		}
+	}
+}
+
+func stopAndStart(t *testing.T, killed bool, ballast int64) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.NoForcedCleaning, opt.WarningPercent, opt.BallastBytes = true, 100, ballast
+	s := openIn(t, opt)
+	p := &producer{t: t, store: s}
+	for range 100 {
+		require.NoError(t, p.put())
+	}
+	sleep(time.Second)
+	for range 40 {
+		require.NoError(t, p.put()) // in no queue file yet
+	}
+	disk.SetCapacity(used(t, disk))
+	if !killed {
+		_ = p.untilRefused()
+		sleep(time.Second)
+		if ballast == 0 {
+			closeIn(t, s)
+		} else {
+			require.ErrorIs(t, s.Close(t.Context()), vfs.ErrNoSpace, "without the reserve the queues can't be written")
+			killed = true
+		}
+	} else {
+		dead := disk.Clone()
+		dead.SetCapacity(used(t, disk))
+		disk.SetCapacity(0)
+		closeIn(t, s)
+		disk = dead
+		if u := used(t, disk); u > 0 {
+			require.NoError(t, fill(disk), "to the last page")
+		}
+	}
+	opt.Disk = disk
+	_, err := disk.Stat("store/abort")
+	require.Equal(t, killed, err == nil)
+
+	s = openIn(t, opt)
+	p.store = s
+	p.check()
+	sleep(time.Second)
+	_ = p.untilRefused()
+	p.check()
+	disk.SetCapacity(0)
+	sleep(4 * time.Second)
+	require.NoError(t, p.put())
+	p.check()
+	closeIn(t, s)
+	s = openIn(t, opt)
+	p.store = s
+	p.check()
+	require.NoError(t, p.put(), "the offsets go on")
+	for _, k := range []int{1, 101, 140} {
+		found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: fmt.Sprint("k", k), MaxMessages: 2, EndMs: 1 << 60})
+		require.NoError(t, err)
+		require.Len(t, found, 1, "key %d: the index was made complete", k)
+	}
+	closeIn(t, s)
+}
+
+// fill takes all the room that is left.
+func fill(disk *memfs.Disk) error {
+	f, err := disk.Create("store/filler")
+	if err != nil {
+		return err
+	}
+	for off := int64(0); ; off += 4096 {
+		if _, err := f.WriteAt(make([]byte, 4096), off); err != nil {
+			return f.Close()
+		}
+	}
+}
+
+// W15, L47, L49: above the limit puts are refused within a second, below it they are taken again.
+func TestADiskAboveTheLimitRefusesPuts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.NoForcedCleaning = true
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 60 {
+			require.NoError(t, p.put())
+		}
+		sleep(2 * time.Second)
+		disk.SetCapacity(used(t, disk) * 100 / 94)
+		sleep(1100 * time.Millisecond)
+		err := p.put()
+		require.ErrorIs(t, err, messages.ErrDiskFull)
+		for _, part := range []string{"store/commitlog", "95% used", "limit 90%"} {
+			require.ErrorContains(t, err, part)
+		}
+		require.NotContains(t, err.Error(), "consume queues", "one file system is named once")
+		require.ErrorIs(t, s.Writable(), messages.ErrDiskFull)
+		p.check()
+		log, queues := s.DiskUse()
+		require.Equal(t, []int{95, 95}, []int{log, queues})
+		disk.SetCapacity(used(t, disk) * 100 / 85)
+		sleep(1100 * time.Millisecond)
+		require.NoError(t, p.put())
+		closeIn(t, s)
+	})
+}
+
+// Above the limit of forced cleaning files go before they have expired, but no more than needed; and a full disk heals itself.
+func TestAFullDiskIsCleanedBeforeItsTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 320 {
+			require.NoError(t, p.put())
+		}
+		sleep(70 * time.Second)
+		require.Zero(t, s.Cleaning().Cleaned.Segments)
+		before := used(t, disk)
+		disk.SetCapacity(before * 100 / 92)
+		sleep(11 * time.Second)
+		first, _ := s.LogRange()
+		require.EqualValues(t, 2*seg, first, "from 92 to 85 %% of %d bytes", before)
+		require.EqualValues(t, 2, s.Cleaning().Cleaned.Unexpired, "W32: counted")
+		require.NoError(t, p.put())
+		p.check()
+
+		disk.SetCapacity(used(t, disk) + 20<<10) // no further segment fits
+		for range 200 {
+			if p.put() != nil {
+				sleep(time.Second)
+			}
+		}
+		require.Greater(t, len(p.acked), 480, "puts go on while old files make room")
+		sleep(2 * time.Second) // a round ends with the queues' minimums
+		p.check()
+		disk.SetCapacity(0)
+		closeIn(t, s)
+	})
+}
+
+// Wherever there is no room, nothing is acknowledged that is not kept, nothing hangs, and all goes on once there is room.
+func TestNoRoomAnywhere(t *testing.T) { // L31
+	for name, hit := range map[string]func(memfs.Op) bool{
+		"segments": func(op memfs.Op) bool { return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/prepare") },
+		"index":    func(op memfs.Op) bool { return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index") },
+		"queues": func(op memfs.Op) bool {
+			return (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, "store/consumequeue")
+		},
+		"checkpoint": func(op memfs.Op) bool {
+			return (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, "store/checkpoint")
+		},
+		"everything": func(op memfs.Op) bool {
+			return op.Kind == memfs.KindWrite || op.Kind == memfs.KindAllocate || op.Kind == memfs.KindCreate
+		},
+	} {
+		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { noRoom(t, hit) }) })
+	}
+}
+
+func noRoom(t *testing.T, hit func(memfs.Op) bool) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.NoForcedCleaning, opt.QueueFlushThorough = true, 2*time.Second
+	opt.FlushDiskType = system.SyncFlush
+	s := openIn(t, opt)
+	p := &producer{t: t, store: s}
+	for range 20 {
+		require.NoError(t, p.put())
+	}
+	disk.Inject(func(op memfs.Op) error {
+		if hit(op) {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	for range 60 {
+		for range 8 {
+			if err := p.put(); err != nil {
+				require.ErrorIs(t, err, messages.ErrDiskFull)
+			}
+		}
+		sleep(500 * time.Millisecond)
+	}
+	killed := disk.Clone()
+	disk.Inject(nil)
+	sleep(5 * time.Second)
+	require.NoError(t, p.put(), "all goes on by itself")
+	p.check()
+	closeIn(t, s)
+
+	opt.Disk = killed
+	s = openIn(t, opt)
+	p.store, p.acked = s, p.acked[:len(p.acked)-1]
+	p.check()
+	require.NoError(t, p.put())
+	closeIn(t, s)
+}

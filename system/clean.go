@@ -103,16 +103,12 @@ func (s *Store) DeleteTopic(ctx context.Context, topic string) error {
 }
 
 func (s *Store) deleteTopic(ctx context.Context, topic string) error {
-	if err := s.readable(); err != nil {
-		return err
-	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	select {
-	case s.deleting <- struct{}{}:
-		defer func() { <-s.deleting }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	done, err := s.exclusively(ctx)
+	defer done()
+	if err != nil {
+		return err
 	}
 	if err := s.destroyTopic(ctx, topic, -1); err != nil {
 		return err
@@ -123,10 +119,27 @@ func (s *Store) deleteTopic(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cast.await(ctx, end); err != nil {
-		return err
+	// From here on the writer counts anew, so what is left must be tried, whatever fails.
+	err = s.cast.flush(ctx) // a deletion may not outlive what was in front of it
+	if err == nil {
+		err = s.files.TopicDeleted(topic, end)
 	}
-	return s.destroyTopic(ctx, topic, end)
+	if waiting := s.cast.await(ctx, end); waiting != nil {
+		return errors.Join(err, waiting)
+	}
+	return errors.Join(err, s.destroyTopic(ctx, topic, end))
+}
+
+// exclusively gives the caller the token of deletions; done gives it back.
+func (s *Store) exclusively(ctx context.Context) (done func(), err error) {
+	select {
+	case s.deleting <- struct{}{}:
+		return func() { <-s.deleting }, s.readable()
+	case <-s.closed:
+		return func() {}, ErrStopped
+	case <-ctx.Done():
+		return func() {}, context.Cause(ctx)
+	}
 }
 
 // bounded gives a context without a deadline that of a stop: an actor that is stopped meanwhile may not answer.
@@ -172,20 +185,28 @@ func ownTopic(topic string) bool {
 // DeleteExpiredQueues deletes the files of queues whose messages have all expired (spec/store.md §7.8). The offsets of such a
 // queue go on where they were, so that groups that know them are not ahead of it (weakness W23 of the original).
 func (s *Store) DeleteExpiredQueues(ctx context.Context) error {
-	if err := s.readable(); err != nil {
-		return err
-	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
+	done, err := s.exclusively(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
 	least := s.log.Min()
-	var expired []messages.QueueKey
+	expired := map[messages.QueueKey]messages.QueueOffset{}
 	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
 		if end := q.PhysicalEnd(); end >= 0 && end <= least && key.Topic != messages.TopicSchedule {
-			expired = append(expired, key)
+			expired[key] = q.Max()
 		}
 	})
+	if len(expired) == 0 {
+		return nil
+	}
+	if err := s.files.OffsetsKept(expired); err != nil {
+		return err
+	}
 	var errs []error
-	for _, key := range expired {
+	for key := range expired {
 		answer := messages.NewAnswer[struct{}]()
 		s.cast.address(actors.RoleQueueBuilder).Send(messages.DestroyQueue{Queue: key, Below: least, KeepRange: true, Answer: answer})
 		if _, err := answer.Wait(ctx); err != nil {

@@ -277,8 +277,12 @@ func TestAFullDiskIsCleanedBeforeItsTime(t *testing.T) {
 // Wherever there is no room, nothing is acknowledged that is not kept, nothing hangs, and all goes on once there is room.
 func TestNoRoomAnywhere(t *testing.T) { // L31
 	for name, hit := range map[string]func(memfs.Op) bool{
-		"segments": func(op memfs.Op) bool { return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/prepare") },
-		"index":    func(op memfs.Op) bool { return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index") },
+		"segments": func(op memfs.Op) bool {
+			return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/prepare")
+		},
+		"index": func(op memfs.Op) bool {
+			return op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index")
+		},
 		"queues": func(op memfs.Op) bool {
 			return (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, "store/consumequeue")
 		},

@@ -157,6 +157,10 @@ func (s *Store) close(ctx context.Context) error {
 	s.admission.close()
 	err := s.drain(ctx)
 	close(s.closed)
+	select {
+	case s.deleting <- struct{}{}: // a deletion that is running comes to its end, and no other begins
+	case <-ctx.Done():
+	}
 	s.cast.stopAll()
 	if err != nil || s.failure.get() != nil {
 		return errors.Join(unsaved, err, s.failure.get(), s.files.Close())

@@ -91,7 +91,8 @@ func (d *dispatcher) item(it *Item) error {
 	}
 	r := &it.Record
 	before := d.Report.Dispatched
-	if it.From >= d.queuesFrom && messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0 {
+	queued := messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0 && !d.floors.isDeleted(r.Topic, r.PhysicalOffset)
+	if it.From >= d.queuesFrom && queued {
 		if err := d.toQueues(r); err != nil {
 			return err
 		}

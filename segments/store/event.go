@@ -28,6 +28,7 @@ const (
 	CutIndex          Finding = "index cut"    // entries from record From on
 	Dispatched        Finding = "dispatched"   // records From..To went to queues and index again
 	DamagedCheckpoint Finding = "checkpoint"   // not readable: taken as unknown
+	DamagedFloors     Finding = "queue floors" // not readable: deleted topics may come back
 	NoRoom            Finding = "disk is full" // recovery goes on without what could not be written: Err says what
 	EmptyLog          Finding = "log is gone"  // there are consume queues, but no commit log
 )

@@ -74,8 +74,8 @@ func (j *judge) queuesAlone() error {
 		} else if err != nil {
 			v.damaged, v.cut, v.why = true, v.q.Max(), err // what is sound of it is compared like any other
 		}
-		if j.Clean {
-			return nil
+		if gone, err := j.deleted(v); gone || err != nil || j.Clean {
+			return err
 		}
 		err := v.q.Verify()
 		var damage *segments.CorruptionError
@@ -85,6 +85,20 @@ func (j *judge) queuesAlone() error {
 		}
 		return err
 	})
+}
+
+// deleted drops a queue that still has units of its topic's life before a deletion.
+func (j *judge) deleted(v *verdict) (bool, error) {
+	below := messages.PhysicalOffset(j.floors.Topics[v.key.Topic].Below)
+	if below == 0 || v.q.PhysicalEnd() < 0 {
+		return false, nil
+	}
+	at, err := v.q.Search(below)
+	if err != nil || at == v.q.Min() {
+		return false, err
+	}
+	v.drop, v.why, v.from = true, errDeleted, below
+	return true, nil
 }
 
 // dropQueue has the queue built again from the log's beginning.
@@ -103,7 +117,7 @@ func (j *judge) cutAt(v *verdict, at messages.QueueOffset, from messages.Physica
 
 // record judges the queues of a sound record.
 func (j *judge) record(r *record.Record) error {
-	if messages.TakesQueueOffset(r.SysFlag) {
+	if messages.TakesQueueOffset(r.SysFlag) && !j.floors.isDeleted(r.Topic, r.PhysicalOffset) {
 		if err := j.unit(j.verdicts.of(r.Topic, r.QueueID), r, r.QueueOffset); err != nil {
 			return err
 		}

@@ -67,6 +67,9 @@ func (s *Store) load() error {
 	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), p.QueueOptions()); err != nil {
 		return err
 	}
+	if err := s.loadFloors(); err != nil {
+		return err
+	}
 	for _, name := range s.Queues.Ignored() {
 		s.tell(Event{What: FoundForeign, Path: name})
 	}

@@ -127,6 +127,9 @@ func (p Params) CheckpointPath() string { return path.Join(p.Dir, "checkpoint") 
 // CleanStopPath is the manifest of the last clean stop. RocketMQ ignores it.
 func (p Params) CleanStopPath() string { return path.Join(p.Dir, "cleanstop.json") }
 
+// FloorsPath notes deleted topics, and where queues without a unit go on. RocketMQ ignores it.
+func (p Params) FloorsPath() string { return path.Join(p.Dir, "queuefloors.json") }
+
 // ConsumeQueueDir is the folder of the consume queues.
 func (p Params) ConsumeQueueDir() string { return path.Join(p.Dir, "consumequeue") }
 

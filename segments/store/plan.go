@@ -86,6 +86,7 @@ type IndexStep struct {
 type loaded struct {
 	log        *commitlog.Log
 	queues     *consumequeue.Table
+	floors     *floors
 	index      *index.Set // nil: there is none
 	checkpoint checkpoint.Values
 	clean      bool

@@ -31,6 +31,7 @@ type Store struct {
 	Report        Report
 
 	options    Options
+	floors     floors
 	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop
 	lock       io.Closer
@@ -71,7 +72,7 @@ func (s *Store) open() error {
 	plan, asLeft, err := s.planAsLeft()
 	if err == nil && !asLeft {
 		l := loaded{
-			log: s.Log, queues: s.Queues, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
+			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
 			all: s.options.FullScan, newIndex: s.options.RebuildIndex,
 		}
 		plan, err = makePlan(l, s.Params, s.options.Progress)

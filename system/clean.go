@@ -106,10 +106,29 @@ func (s *Store) deleteTopic(ctx context.Context, topic string) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	done, err := s.exclusively(ctx)
-	defer done()
 	if err != nil {
+		done()
 		return err
 	}
+	// Once it has begun it is brought to its end, also for a caller who does not wait for that: the writer counts anew.
+	deleted := make(chan error, 1)
+	go func() {
+		defer done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opt.StopTimeout)
+		defer cancel()
+		deleted <- s.deleteQueues(ctx, topic)
+	}()
+	select {
+	case err := <-deleted:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("it goes on: %w", context.Cause(ctx))
+	}
+}
+
+// deleteQueues tells builder and writer in the order in which nothing of the topic's new life is lost: the builder that queues
+// may begin anew, the writer that they do, the builder that the old ones go.
+func (s *Store) deleteQueues(ctx context.Context, topic string) error {
 	if err := s.destroyTopic(ctx, topic, -1); err != nil {
 		return err
 	}
@@ -119,7 +138,6 @@ func (s *Store) deleteTopic(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	// From here on the writer counts anew, so what is left must be tried, whatever fails.
 	err = s.cast.flush(ctx) // a deletion may not outlive what was in front of it
 	if err == nil {
 		err = s.files.TopicDeleted(topic, end)

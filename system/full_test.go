@@ -85,7 +85,7 @@ func TestAFullDiskRefusesPutsAndResumesByItself(t *testing.T) {
 		opt.NoForcedCleaning, opt.WarningPercent = true, 100 // only what does not fit is refused
 		opt.MaxUsedPercent = 95
 		var log bytes.Buffer
-		opt.Logger = zerolog.New(&log)
+		opt.Logger = zerolog.New(zerolog.SyncWriter(&log))
 		s := openIn(t, opt)
 		p := &producer{t: t, store: s}
 		for range 100 {

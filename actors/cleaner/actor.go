@@ -71,7 +71,9 @@ type Actor struct {
 	recheck  bool
 	timers   [2]*time.Timer
 
-	ballast  *ballast
+	ballast      *ballast
+	ballastFails bool
+
 	disks    []DiskUse                        // as they were last seen
 	full     map[string]error                 // file systems that are too full, by folder
 	problems map[string]messages.SpaceProblem // by part
@@ -228,15 +230,24 @@ const PartLog = "commit log"
 func (a *Actor) checked(m checked) {
 	a.checking = false
 	a.disks = m.disks
-	if m.ballast != "" || m.err != nil {
-		a.cfg.Logger.Warn().Err(m.err).Str("ballast", m.ballast).Str("file", a.cfg.BallastPath).
-			Int64("bytes", a.cfg.BallastBytes).Msg("the room on the disk has changed")
-	}
+	a.tellBallast(m)
 	a.judge()
 	a.show()
 	if a.recheck {
 		a.check()
 	}
+}
+
+// tellBallast logs what was done to the ballast; that it can't be done, once while that lasts.
+func (a *Actor) tellBallast(m checked) {
+	log := a.cfg.Logger.With().Str("file", a.cfg.BallastPath).Int64("bytes", a.cfg.BallastBytes).Logger()
+	switch {
+	case m.err != nil && !a.ballastFails:
+		log.Error().Err(m.err).Msg("keeping room for a full disk failed; it is tried again")
+	case m.err == nil && m.ballast != "":
+		log.Info().Str("ballast", m.ballast).Msg("the room that is kept for a full disk has changed")
+	}
+	a.ballastFails = m.err != nil
 }
 
 // judge decides whether puts are refused, and says so when that changes.

@@ -346,7 +346,7 @@ func (h *ReplyPushHeader) Fields(f *Fields) {
 	f.Int64("bornTimestamp", &h.BornTimestampMs)
 	f.Int32("flag", &h.Flag)
 	f.OptionalText("properties", &h.Properties)
-	f.OptionalInt32("reconsumeTimes", &h.ReconsumeTimes, 0)
+	f.OptionalInt32("reconsumeTimes", &h.ReconsumeTimes, AbsentTimes)
 	f.OptionalBool("unitMode", &h.UnitMode)
 	f.Text("bornHost", &h.BornHost)
 	f.Text("storeHost", &h.StoreHost)

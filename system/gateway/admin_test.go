@@ -379,6 +379,7 @@ func TestRuntimeAndStatistics(t *testing.T) {
 	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestCleanExpiredConsumeQueue)).Code)
 	_, err := w.store.Put(t.Context(), &messages.Message{Topic: "Ghost", Body: []byte("nobody has configured me")})
 	require.NoError(t, err)
+	w.eventually(func() bool { return w.store.MaxOffset(messages.QueueKey{Topic: "Ghost"}) == 1 })
 	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestCleanUnusedTopic)).Code)
 	require.Zero(t, w.store.MaxOffset(messages.QueueKey{Topic: "Ghost"}))
 	require.EqualValues(t, 4, w.store.MaxOffset(messages.QueueKey{Topic: "T"}))

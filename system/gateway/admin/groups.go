@@ -56,10 +56,10 @@ func (t *Tools) deleteGroup(r *gateway.Request) {
 }
 
 // allGroups answers 201.
-func (t *Tools) allGroups(r *gateway.Request) { t.raw(r, t.b.Groups.JSON) }
+func (t *Tools) allGroups(r *gateway.Request) { t.raw(r, t.b.Groups.JSON, nil) }
 
 // allOffsets answers 43.
-func (t *Tools) allOffsets(r *gateway.Request) { t.raw(r, t.b.Offsets.JSON) }
+func (t *Tools) allOffsets(r *gateway.Request) { t.raw(r, t.b.Offsets.JSON, nil) }
 
 // delayOffsets answers 45.
 func (t *Tools) delayOffsets(r *gateway.Request) {

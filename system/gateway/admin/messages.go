@@ -80,14 +80,17 @@ func (t *Tools) query(r *gateway.Request) {
 	if len(found) == 0 {
 		a = r.Command.Answer(remoting.ResponseQueryNotFound, "can not find message, maybe time range not correct")
 	}
-	_, end := t.b.Store.LogRange()
-	a.ExtFields = remoting.ToExt(&remoting.QueryMessageAnswer{
-		IndexLastUpdateTimestampMs: time.Now().UnixMilli(), IndexLastUpdatePhyOffset: int64(end),
-	})
+	var indexed remoting.QueryMessageAnswer // zero when nothing is found, as in the original
+	if len(found) > 0 {
+		_, end := t.b.Store.LogRange()
+		indexed.IndexLastUpdateTimestampMs, indexed.IndexLastUpdatePhyOffset = time.Now().UnixMilli(), int64(end)
+	}
+	a.ExtFields = remoting.ToExt(&indexed)
 	r.Answer(a)
 }
 
-// queryQueue answers 321: units of a consume queue, with what a group's subscription makes of them.
+// queryQueue answers 321: units of a consume queue, and a group's subscription. What becomes of a unit is not said: the
+// original says it only of units with an extension.
 func (t *Tools) queryQueue(r *gateway.Request) {
 	var h remoting.QueryConsumeQueueHeader
 	if !broker.Header(r, &h) {
@@ -100,17 +103,17 @@ func (t *Tools) queryQueue(r *gateway.Request) {
 	}
 	q := messages.QueueKey{Topic: topic.TopicName, QueueID: h.QueueID}
 	answer := remoting.ConsumeQueueData{
-		FilterData: "null", MaxQueueIndex: int64(t.b.Store.MaxOffset(q)), MinQueueIndex: int64(t.b.Store.MinOffset(q)),
+		MaxQueueIndex: int64(t.b.Store.MaxOffset(q)), MinQueueIndex: int64(t.b.Store.MinOffset(q)),
 		QueueData: []remoting.ConsumeQueueUnit{},
 	}
-	var tags messages.TagFilter
 	if group := t.b.Clients.Consumers(h.ConsumerGroup); group != nil && group.Subscriptions[topic.TopicName] != nil {
-		sub := group.Subscriptions[topic.TopicName]
-		wire := remoting.SubscriptionData(sub.Subscription)
-		answer.SubscriptionData, tags = &wire, sub.Tags
+		wire := remoting.SubscriptionData(group.Subscriptions[topic.TopicName].Subscription)
+		answer.SubscriptionData, answer.FilterData = &wire, "null"
+	} else if h.ConsumerGroup != "" {
+		answer.FilterData = h.ConsumerGroup + "@" + topic.TopicName + " is not online!"
 	}
 	var err error
-	if answer.QueueData, err = t.units(q, messages.QueueOffset(h.Index), int(h.Count), tags); err != nil {
+	if answer.QueueData, err = t.units(q, messages.QueueOffset(h.Index), int(h.Count)); err != nil {
 		broker.Fail(r, err)
 		return
 	}
@@ -124,7 +127,7 @@ func (t *Tools) queryQueue(r *gateway.Request) {
 
 // units reads count units of a queue from an offset on. They are read from the log: what a unit holds, its record says.
 func (t *Tools) units(
-	q messages.QueueKey, at messages.QueueOffset, count int, tags messages.TagFilter,
+	q messages.QueueKey, at messages.QueueOffset, count int,
 ) ([]remoting.ConsumeQueueUnit, error) {
 	units := []remoting.ConsumeQueueUnit{}
 	for count = min(count, maxUnits); len(units) < count; {
@@ -138,7 +141,7 @@ func (t *Tools) units(
 		at = found.NextOffset
 		err = vfs.Guard("read messages", func() error {
 			for _, raw := range found.Records {
-				u, err := t.unit(raw, tags)
+				u, err := t.unit(raw)
 				if err != nil {
 					return err
 				}
@@ -154,14 +157,12 @@ func (t *Tools) units(
 	return units, nil
 }
 
-func (t *Tools) unit(raw []byte, tags messages.TagFilter) (remoting.ConsumeQueueUnit, error) {
+func (t *Tools) unit(raw []byte) (remoting.ConsumeQueueUnit, error) {
 	rec, _, err := record.Parse(raw, false)
 	if err != nil {
 		return remoting.ConsumeQueueUnit{}, err
 	}
-	u := remoting.ConsumeQueueUnit{
+	return remoting.ConsumeQueueUnit{
 		PhysicOffset: int64(rec.PhysicalOffset), PhysicSize: rec.Size, TagsCode: rec.TagsCode(t.b.Delays.Millis),
-	}
-	u.Eval = tags != nil && tags(u.TagsCode)
-	return u, nil
+	}, nil
 }

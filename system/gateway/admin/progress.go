@@ -117,6 +117,9 @@ func (t *Tools) span(group string, q messages.QueueKey, now time.Time) remoting.
 	span := remoting.ConsumeTimeSpan{
 		MessageQueue: t.queue(q), MinTimestampMs: first, MaxTimestampMs: t.timeBefore(q, end), ConsumeTimestampMs: first,
 	}
+	if end == 0 {
+		span.MaxTimestampMs = -1
+	}
 	if at > 0 {
 		span.ConsumeTimestampMs = t.timeBefore(q, at)
 	}

@@ -120,18 +120,18 @@ func (t *Tools) systemTopics(r *gateway.Request) {
 
 // allTopics answers 21.
 func (t *Tools) allTopics(r *gateway.Request) {
-	t.raw(r, t.b.Topics.JSON)
+	t.raw(r, t.b.Topics.JSON, remoting.Ext{})
 }
 
-// raw answers with a body that is JSON already, and empty ext fields as the original does (spec/remoting.md §18).
-func (t *Tools) raw(r *gateway.Request, body func() ([]byte, error)) {
+// raw answers with a body that is JSON already.
+func (t *Tools) raw(r *gateway.Request, body func() ([]byte, error), ext remoting.Ext) {
 	text, err := body()
 	if err != nil {
 		broker.Fail(r, err)
 		return
 	}
 	a := r.Command.Answer(remoting.ResponseSuccess, "")
-	a.ExtFields, a.Body = remoting.Ext{}, text
+	a.ExtFields, a.Body = ext, text
 	r.Answer(a)
 }
 

@@ -36,6 +36,14 @@ func Fail(r *gateway.Request, err error) {
 	r.Fail(code, remark)
 }
 
+// Bare answers with ext fields that are there and empty: what the original does where an answer of that code has a header of
+// which nothing is set. An empty remark is none.
+func Bare(r *gateway.Request, code int, remark string) {
+	a := r.Command.Answer(code, remark)
+	a.ExtFields = remoting.Ext{}
+	r.Answer(a)
+}
+
 // Code says an error of a keeper or of the store in the protocol's words.
 func Code(err error) (code int, remark string) {
 	var name *messages.TopicNameError

@@ -90,9 +90,7 @@ func (c *Consumers) unregister(r *gateway.Request) {
 		broker.Fail(r, err)
 		return
 	}
-	a := r.Command.Answer(remoting.ResponseSuccess, "")
-	a.ExtFields = remoting.Ext{}
-	r.Answer(a)
+	broker.Bare(r, remoting.ResponseSuccess, "")
 }
 
 // list answers 38. Never an error while the group has a member: the Go client would give up its queues.
@@ -103,10 +101,16 @@ func (c *Consumers) list(r *gateway.Request) {
 	}
 	group := c.b.Clients.Consumers(h.ConsumerGroup)
 	if group == nil {
-		r.Fail(remoting.ResponseSystemError, "no consumer for this group, "+h.ConsumerGroup)
+		broker.Bare(r, remoting.ResponseSystemError, "no consumer for this group, "+h.ConsumerGroup)
 		return
 	}
-	r.OKBody(&remoting.ConsumerList{ConsumerIDList: group.ClientIDs()})
+	a := r.Command.Answer(remoting.ResponseSuccess, "")
+	a.ExtFields = remoting.Ext{}
+	if err := a.EncodeBody(&remoting.ConsumerList{ConsumerIDList: group.ClientIDs()}); err != nil {
+		broker.Fail(r, err)
+		return
+	}
+	r.Answer(a)
 }
 
 // checkConfig answers 46: whether the broker can filter as a consumer wants.

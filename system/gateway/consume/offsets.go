@@ -30,7 +30,7 @@ func (c *Consumers) queryOffset(r *gateway.Request) {
 	case c.young(q):
 		r.OK(&remoting.OffsetAnswer{})
 	default:
-		r.Fail(remoting.ResponseQueryNotFound, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
+		broker.Bare(r, remoting.ResponseQueryNotFound, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *Consumers) updateOffset(r *gateway.Request) {
 		broker.Fail(r, err)
 		return
 	}
-	r.OK(nil)
+	broker.Bare(r, remoting.ResponseSuccess, "")
 }
 
 // maxOffset answers 30.

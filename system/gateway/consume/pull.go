@@ -46,9 +46,7 @@ func (p *pulling) queue() messages.QueueKey {
 // fail answers with an error; errors before the read have empty ext fields (spec/remoting.md §9.4).
 func (p *pulling) fail(err error) {
 	code, remark := codeOf(err)
-	a := p.r.Command.Answer(code, remark)
-	a.ExtFields = remoting.Ext{}
-	p.r.Answer(a)
+	broker.Bare(p.r, code, remark)
 }
 
 // check goes through spec/remoting.md §9.2 in order. It makes p.h.Topic a string that may be kept.

@@ -120,7 +120,7 @@ func (s *Server) getKV(r *gateway.Request) {
 	}
 	value, ok := s.state().kv[h.Namespace][h.Key]
 	if !ok {
-		r.Fail(remoting.ResponseQueryNotFound, "No config item, Namespace: "+h.Namespace+" Key: "+h.Key)
+		broker.Bare(r, remoting.ResponseQueryNotFound, "No config item, Namespace: "+h.Namespace+" Key: "+h.Key)
 		return
 	}
 	r.OK(&remoting.KVValueAnswer{Value: value})

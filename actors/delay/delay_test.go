@@ -3,12 +3,14 @@ package delay_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/delay"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -28,16 +30,16 @@ func within(t *testing.T, levels string, change func(*delay.Config), test func(t
 func TestAClockThatJumpsHoldsNobodyUp(t *testing.T) {
 	for name, step := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour, "hardly": -900 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			o, stepped := &outlet{}, time.Duration(0)
+			o, stepped := &outlet{}, atomic.Int64{}
 			within(t, "1s 10s 1m", func(c *delay.Config) {
-				c.Put, c.Now = o.put, func() time.Time { return time.Now().Add(stepped) }
+				c.Put, c.Now = o.put, func() time.Time { return time.Now().Add(time.Duration(stepped.Load())) }
 			}, func(t *testing.T, r *rig) {
 				require.NoError(t, r.turn(true))
 				for i := range 30 {
 					r.add(1+i%3, fmt.Sprint(i))
 				}
 				synctest.Wait()
-				stepped = step
+				stepped.Store(int64(step))
 				<-time.After(900 * time.Millisecond)
 				synctest.Wait()
 				require.Empty(t, o.stored(), "the timers that are set go on")
@@ -50,14 +52,14 @@ func TestAClockThatJumpsHoldsNobodyUp(t *testing.T) {
 }
 
 func TestAClockThatIsSetForwardIsNoticed(t *testing.T) {
-	o, stepped := &outlet{}, time.Duration(0)
+	o, stepped := &outlet{}, atomic.Int64{}
 	within(t, "2h", func(c *delay.Config) {
-		c.Put, c.Now = o.put, func() time.Time { return time.Now().Add(stepped) }
+		c.Put, c.Now = o.put, func() time.Time { return time.Now().Add(time.Duration(stepped.Load())) }
 	}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.turn(true))
 		r.add(1, "x")
 		synctest.Wait()
-		stepped = 2 * time.Hour
+		stepped.Store(int64(2 * time.Hour))
 		<-time.After(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []string{"x"}, o.stored())
@@ -326,4 +328,40 @@ func TestNoArrivalIsMissed(t *testing.T) {
 			require.FailNow(t, "a message lies there and nobody knows", "message %d", i)
 		}
 	}
+}
+
+// TestAStopDoesNotWaitForAFlushThatNeverEnds: and nothing is written after it.
+func TestAStopDoesNotWaitForAFlushThatNeverEnds(t *testing.T) {
+	o := &outlet{}
+	o.answers(func(_ string, done func(messages.PutResult, error)) {
+		done(messages.PutResult{PhysicalOffset: 1000, Bytes: 100}, nil)
+	})
+	within(t, "1s", func(c *delay.Config) { c.Put, c.Flusher = o.put, actors.Peer{} }, func(t *testing.T, r *rig) {
+		require.NoError(t, r.turn(true))
+		r.add(1, "x")
+		<-time.After(11500 * time.Millisecond) // the save waits for its flush
+		synctest.Wait()
+		began := time.Now()
+		r.stop(&r.peer)
+		require.Less(t, time.Since(began), time.Second)
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Empty(t, r.saved())
+	})
+}
+
+// TestOffsetsAreNotSavedBeforeWhatTheySayIsDurable: a flush that does not reach it is not enough.
+func TestOffsetsAreNotSavedBeforeWhatTheySayIsDurable(t *testing.T) {
+	o := &outlet{}
+	o.answers(func(_ string, done func(messages.PutResult, error)) {
+		done(messages.PutResult{PhysicalOffset: 1 << 30, Bytes: 100}, nil) // beyond the end of the log
+	})
+	within(t, "1s", func(c *delay.Config) { c.Put = o.put }, func(t *testing.T, r *rig) {
+		require.NoError(t, r.turn(true))
+		r.add(1, "x")
+		<-time.After(time.Second)
+		synctest.Wait()
+		require.Error(t, r.turn(false))
+		require.Empty(t, r.saved())
+	})
 }

@@ -116,11 +116,19 @@ func (r *rig) turn(on bool) error {
 	return err
 }
 
+// stop stops an actor, once.
+func (r *rig) stop(p *actors.Peer) {
+	r.t.Helper()
+	if pid := p.PID(); pid != nil {
+		require.NoError(r.t, r.system.Root.StopFuture(pid).Wait())
+		*p = actors.Peer{}
+	}
+}
+
 func (r *rig) close() {
 	r.t.Helper()
-	for _, p := range []actors.Peer{r.peer, r.flushing} {
-		require.NoError(r.t, r.system.Root.StopFuture(p.PID()).Wait())
-	}
+	r.stop(&r.peer)
+	r.stop(&r.flushing)
 	r.system.Shutdown()
 	require.NoError(r.t, r.queues.Close())
 	require.NoError(r.t, r.log.Close())

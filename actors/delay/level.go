@@ -21,6 +21,8 @@ const (
 	putTimeout = 5 * time.Second
 	// firstPause and longestPause are between attempts to put what was refused.
 	firstPause, longestPause = 20 * time.Millisecond, 5 * time.Second
+	// warnEvery is between two warnings of a level that the store refuses its puts.
+	warnEvery = time.Minute
 	// maxTries is how often a record is read, or a put panics, before it is left out.
 	maxTries = 6
 	// longestWait is after how long a timer looks at the clock again: it may have been set.
@@ -51,6 +53,7 @@ type level struct {
 	todo    []*entry             // due, not yet delivered
 	flying  *batch
 	pause   time.Duration // after the last refusal, 0: there was none
+	warned  time.Time     // of the last warning that puts are refused
 	timer   *time.Timer
 }
 
@@ -280,7 +283,8 @@ func (l *level) refused(why error) {
 		l.log.Error().Err(why).Msg("the store has failed: delayed messages stay where they are")
 		return
 	}
-	if l.pause == 0 || l.pause >= longestPause {
+	if now := time.Now(); now.Sub(l.warned) >= warnEvery {
+		l.warned = now
 		l.log.Warn().Err(why).Int64("queue_offset", int64(l.todo[0].at)).
 			Msg("delayed messages are not taken by the store; they are put again")
 	}

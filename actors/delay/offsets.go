@@ -77,7 +77,10 @@ func (s *Scheduler) save(done func(error)) {
 	}
 	s.dirty, s.saving, s.whole = false, true, done
 	table, delivered := s.snapshot()
-	go func() { s.self.Send(saved{err: s.write(table, delivered)}) }()
+	go func() {
+		s.result <- s.write(table, delivered)
+		s.self.Send(saved{})
+	}()
 }
 
 // snapshot returns the file's new content, and the physical offset up to which the log must be durable before it may be
@@ -104,7 +107,7 @@ func (s *Scheduler) write(table metadata.DelayOffsets, delivered messages.Physic
 	if delivered > 0 {
 		answer := messages.NewAnswer[messages.PhysicalOffset]()
 		s.cfg.Flusher.Send(messages.FlushNow{Answer: answer})
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+		ctx, cancel := context.WithTimeout(s.stopped, flushTimeout)
 		defer cancel()
 		flushed, err := answer.Wait(ctx)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
 )
 
@@ -41,4 +42,35 @@ func TestWhatIsDeliveredIsRocketMQsByteForByte(t *testing.T) {
 	require.NoError(t, err)
 	record.SetPlace(b, 0, redeliveredAt, r.StoreTimestampMs)
 	require.Equal(t, decode(redeliveredHex), b)
+}
+
+// FuzzRestore: whatever the properties of a record say, it is left out, or delivered as a record that reads back.
+func FuzzRestore(f *testing.F) {
+	f.Add("REAL_TOPIC\x01T\x02REAL_QID\x010", []byte("body"))
+	f.Add("DELAY\x013\x02REAL_TOPIC\x01%RETRY%g\x02REAL_QID\x01-1", []byte(nil))
+	f.Add("REAL_QID\x012147483648\x02REAL_TOPIC\x01T", []byte("b"))
+	f.Add("REAL_TOPIC\x01SCHEDULE_TOPIC_XXXX\x02REAL_QID\x010", []byte("b"))
+	f.Add("REAL_TOPIC\x01"+strings.Repeat("x", 128)+"\x02REAL_QID\x010", []byte("b"))
+	f.Fuzz(func(t *testing.T, properties string, body []byte) {
+		stored := messages.StoredMessage{Message: messages.Message{
+			Topic: messages.TopicSchedule, Body: body, Properties: messages.Properties(properties), PreparedTransactionOffset: 7,
+		}}
+		m, err := restore(&stored)
+		if err != nil {
+			require.ErrorIs(t, err, ErrDestination)
+			return
+		}
+		require.NotEqual(t, messages.TopicSchedule, m.Topic, "it would be delayed for ever")
+		require.GreaterOrEqual(t, m.QueueID, int32(0))
+		b, err := record.Append(nil, m)
+		if err != nil {
+			return // the store says the same, and it is left out
+		}
+		r, kind, err := record.Parse(b, true)
+		require.NoError(t, err)
+		require.Equal(t, record.KindMessage, kind)
+		require.Equal(t, m.Topic, string(r.Topic))
+		require.Equal(t, properties, string(r.Properties))
+		require.Zero(t, r.PreparedTransactionOffset)
+	})
 }

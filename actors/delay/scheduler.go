@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -66,12 +67,16 @@ type Scheduler struct {
 	saving bool
 	tick   *time.Timer
 	whole  func(error) // of the save under way: who waits for it
+	result chan error  // of the goroutine that saves
+
+	stopped context.Context // ends with the actor
+	stop    context.CancelFunc
 }
 
 type (
 	advanced struct{} // a level's offset has moved
 	saveTick struct{}
-	saved    struct{ err error }
+	saved    struct{} // the result of a save is there
 )
 
 // New returns the actor; spawn it with a mailbox of package mailbox whose inline budget is 0: it loads its file itself. It
@@ -89,7 +94,8 @@ func New(cfg Config) *Scheduler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Scheduler{cfg: cfg}
+	s := &Scheduler{cfg: cfg, result: make(chan error, 1)}
+	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.levels.Store(&map[int32]*level{})
 	return s
 }
@@ -129,7 +135,7 @@ func (s *Scheduler) Receive(ctx actor.Context) {
 			s.save(func(error) {})
 		}
 	case saved:
-		s.saveDone(m.err)
+		s.saveDone(<-s.result)
 	case halted:
 		s.levelHalted()
 	case messages.DeliverDelayed:
@@ -190,6 +196,7 @@ func (s *Scheduler) start(ctx actor.Context) error {
 		}
 		l, err := s.spawn(ctx, id)
 		if err != nil {
+			s.levels.Store(&levels) // those that have been made are there for the next time
 			return err
 		}
 		levels[id] = l
@@ -267,7 +274,12 @@ func (s *Scheduler) levelHalted() {
 	})
 }
 
+// stopping waits for a save that is writing, so that nothing is written once the store has given its folder back.
 func (s *Scheduler) stopping() {
+	s.stop()
+	if s.saving {
+		<-s.result
+	}
 	if s.tick != nil {
 		s.tick.Stop()
 	}

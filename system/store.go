@@ -52,6 +52,8 @@ type Store struct {
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
+	transactions atomic.Pointer[Transactions]
+
 	state   state
 	failure failure
 	closing sync.Once
@@ -152,10 +154,14 @@ func (s *Store) close(ctx context.Context) error {
 		defer cancel()
 	}
 	began := time.Now()
+	var err error
+	if t := s.transactions.Load(); t != nil {
+		err = t.close(ctx)
+	}
 	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
 	s.refuseForGood(ErrStopped)
 	s.admission.close()
-	err := s.drain(ctx)
+	err = errors.Join(err, s.drain(ctx))
 	close(s.closed)
 	select {
 	case s.deleting <- struct{}{}: // a deletion that is running comes to its end, and no other begins

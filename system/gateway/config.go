@@ -39,6 +39,10 @@ type Config struct {
 	DefaultQueues     int    // defaultTopicQueueNums; default 8
 	TraceTopic        string // msgTraceTopicName; empty: none is made at start
 
+	TransactionTimeout  time.Duration // transactionTimeOut; default 6 s
+	TransactionInterval time.Duration // transactionCheckInterval; default 60 s
+	TransactionMaxCheck int           // transactionCheckMax; default 15
+
 	OffsetInterval time.Duration // flushConsumerOffsetInterval; default 5 s
 	RefuseBackward bool          // commits of lower offsets are refused, unless a reset is expected
 	LockExpiry     time.Duration // rocketmq.broker.rebalance.lockMaxLiveTime; default 60 s

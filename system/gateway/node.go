@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/actors/offsets"
 	"github.com/actormq/actormq/actors/topics"
+	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/acl"
@@ -49,8 +50,8 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
 	for _, step := range []func() error{
-		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startLocks, n.startNames,
-		n.startCertificates, n.startAccess, n.listen,
+		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startTransactions, n.startLocks,
+		n.startNames, n.startCertificates, n.startAccess, n.listen,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.undo())
@@ -165,6 +166,20 @@ func (n *Node) startOffsets() (err error) {
 		n.broker.Logger.Error().Err(damage).Msg("the consumer offsets could not be read: groups begin as new ones")
 	}
 	return nil
+}
+
+// startTransactions starts the transactions of a master; a slave neither ends nor checks any.
+func (n *Node) startTransactions() (err error) {
+	if n.broker.BrokerID != 0 {
+		return nil
+	}
+	n.broker.Transactions, err = transaction.Start(context.Background(), n.root, string(transaction.Role), transaction.Config{
+		Store: n.broker.Store, Offsets: n.broker.Offsets, Host: n.broker.StoreHost, Check: produce.New(n.broker).CheckBack,
+		Timeout: n.cfg.TransactionTimeout, Interval: n.cfg.TransactionInterval, MaxCheck: n.cfg.TransactionMaxCheck,
+		Logger: n.broker.Logger,
+	})
+	n.stopping(err, func() error { return n.broker.Transactions.Close() })
+	return err
 }
 
 func (n *Node) startLocks() (err error) {

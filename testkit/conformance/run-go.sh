@@ -6,7 +6,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
-later=transaction
+later=''
 cases='' all='' dir='' keep=''
 while [ $# -gt 0 ]; do
   case $1 in
@@ -46,7 +46,8 @@ start() { # tries one place for the ports: the broker's, the one two below it, a
   namesrv=127.0.0.1:$((port + 7))
   "$dir/actormq" node --store-dir "$dir/store" --listen "127.0.0.1:$port" --namesrv-listen "$namesrv" \
     --set mappedFileSizeCommitLog=67108864 --set mappedFileSizeConsumeQueue=600000 --set maxHashSlotNum=50000 \
-    --set maxIndexNum=200000 --set enablePropertyFilter=true --log-level warn > "$dir/node.out" 2> "$dir/node.log" < /dev/null &
+    --set maxIndexNum=200000 --set enablePropertyFilter=true --set transactionTimeOut=1000 --set transactionCheckInterval=1000 \
+    --log-level warn > "$dir/node.out" 2> "$dir/node.log" < /dev/null &
   node=$!
   for _ in $(seq 150); do
     grep -q '^ready' "$dir/node.out" && return 0

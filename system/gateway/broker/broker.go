@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/actors/offsets"
 	"github.com/actormq/actormq/actors/topics"
+	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/sql92"
 	"github.com/actormq/actormq/segments/metadata"
@@ -39,6 +40,8 @@ type Store interface {
 	Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error)
 	LogRange() (first, end messages.PhysicalOffset)
 	HoldsInMemory(q messages.QueueKey, at messages.QueueOffset) bool
+	FlushedTo() messages.PhysicalOffset
+	AwaitDispatched(ctx context.Context) error
 	Writable() error
 }
 
@@ -128,6 +131,8 @@ type Broker struct {
 	Offsets *offsets.Keeper
 	Locks   *locks.Keeper
 	Stats   *stats.Set // nil: nothing is counted
+
+	Transactions *transaction.Keeper // nil: a slave has none
 
 	policy atomic.Pointer[Policy]
 }

@@ -3,11 +3,11 @@ package produce
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
@@ -26,12 +26,14 @@ func New(b *broker.Broker) *Producers { return &Producers{b: b} }
 func (p *Producers) Routes() gateway.Routes {
 	send := gateway.Route{Handle: p.send, Lane: gateway.Quick, RefuseWhenStopping: true}
 	return gateway.Routes{
-		remoting.RequestSendMessage:         send,
-		remoting.RequestSendMessageV2:       send,
-		remoting.RequestSendBatchMessage:    send,
-		remoting.RequestSendReplyMessage:    {Handle: p.reply, Lane: gateway.Quick, RefuseWhenStopping: true},
-		remoting.RequestSendReplyMessageV2:  {Handle: p.reply, Lane: gateway.Quick, RefuseWhenStopping: true},
-		remoting.RequestConsumerSendMsgBack: {Handle: p.sendBack, Lane: gateway.Ordered},
+		remoting.RequestSendMessage:            send,
+		remoting.RequestSendMessageV2:          send,
+		remoting.RequestSendBatchMessage:       send,
+		remoting.RequestSendReplyMessage:       {Handle: p.reply, Lane: gateway.Quick, RefuseWhenStopping: true},
+		remoting.RequestSendReplyMessageV2:     {Handle: p.reply, Lane: gateway.Quick, RefuseWhenStopping: true},
+		remoting.RequestConsumerSendMsgBack:    {Handle: p.sendBack, Lane: gateway.Ordered},
+		remoting.RequestEndTransaction:         {Handle: p.endTransaction, Lane: gateway.Quick},
+		remoting.RequestResumeCheckHalfMessage: {Handle: p.resume, Lane: gateway.Ordered},
 	}
 }
 
@@ -94,7 +96,9 @@ func (p *Producers) send(r *gateway.Request) {
 		p.fail(r, err)
 		return
 	}
-	id := &placed{producers: p, r: r, topic: topic.TopicName, queueID: h.QueueID}
+	id := &placed{
+		producers: p, r: r, topic: topic.TopicName, queueID: h.QueueID, half: m.Topic == messages.TopicTransactionHalf,
+	}
 	p.b.Store.PutAsync(m, waits(h.Properties), p.deadline(r.At), id.done)
 }
 
@@ -106,11 +110,11 @@ func (p *Producers) messageOf(r *gateway.Request, h *remoting.SendMessageHeader,
 			return nil, err
 		}
 	}
-	if half, _ := m.Properties.Get(messages.PropertyTransactionMessage); strings.EqualFold(half, "true") {
-		if p.b.Policy().RejectHalf {
+	if transaction.IsHalf(m.Properties) {
+		if p.b.Policy().RejectHalf || p.b.Transactions == nil {
 			return nil, refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
 		}
-		return m, p.halve(r, m)
+		return m, p.halve(r, h, m)
 	}
 	return m, nil
 }
@@ -140,23 +144,6 @@ func waits(properties string) bool {
 	return !strings.EqualFold(wait, "false")
 }
 
-// halve turns a message into the half of a transaction (spec/store.md §11.1). A delay would be lost with it: it is dropped.
-func (p *Producers) halve(r *gateway.Request, m *messages.Message) error {
-	if _, ok := p.b.Topics.Lookup(messages.TopicTransactionHalf); !ok {
-		r.Pause()
-		ctx, cancel := p.b.Context()
-		defer cancel()
-		if _, err := p.b.Topics.EnsureInternal(ctx, messages.TopicTransactionHalf); err != nil {
-			return err
-		}
-	}
-	m.Properties = m.Properties.Without(messages.PropertyDelay).With(messages.PropertyRealTopic, m.Topic).
-		With(messages.PropertyRealQueueID, strconv.Itoa(int(m.QueueID)))
-	m.SysFlag &^= messages.SysFlagTransactionMask
-	m.Topic, m.QueueID = messages.TopicTransactionHalf, 0
-	return nil
-}
-
 // placed takes the store's answer back to the producer.
 type placed struct {
 	producers *Producers
@@ -164,6 +151,7 @@ type placed struct {
 	topic     string // of the topic table
 	queueID   int32
 	batch     *messages.Message // nil: one message
+	half      bool              // of a transaction
 
 	pushed  bool  // a reply: what is answered is whether it was pushed
 	pushErr error // why it was not
@@ -181,6 +169,9 @@ func (d *placed) done(result messages.PutResult, err error) {
 	} else if !result.Status.Stored() {
 		p.failWith(d.r, code, remark)
 		return
+	}
+	if d.half {
+		p.b.Transactions.Prepared(result.QueueOffset)
 	}
 	if result.Status.Stored() {
 		p.b.Stats.Put(d.topic, int(result.Count), int(result.Bytes))

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/verify"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -57,6 +59,12 @@ func TestADeletionSurvivesACrash(t *testing.T) {
 					read(t, next, messages.QueueKey{Topic: "Stays"}, 0, 5)
 					require.NoError(t, next.Close(t.Context()))
 				}
+				report, err := verify.Run(opt.Disk, store.Params{
+					Dir: "store", SegmentBytes: opt.SegmentBytes, ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, CheckCRC: true,
+					MessageIndex: true, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
+				}, nil)
+				require.NoError(t, err)
+				require.True(t, report.Whole, "%v", report.Findings)
 				// And queues that are built from nothing are the same.
 				disk := opt.Disk.(*memfs.Disk)
 				require.NoError(t, removeAll(disk, "store/consumequeue"))

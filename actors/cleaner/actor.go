@@ -3,6 +3,7 @@ package cleaner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"sync"
@@ -255,7 +256,7 @@ func (a *Actor) judge() {
 	cause := a.cfg.Policy.Full(a.disks, a.full)
 	for _, p := range a.problems {
 		if p.Refuse {
-			cause = errors.Join(cause, errors.Join(messages.ErrDiskFull, p.Err))
+			cause = errors.Join(cause, fmt.Errorf("%w: no room for the %s: %w", messages.ErrDiskFull, p.Part, p.Err))
 		}
 	}
 	was := a.cause

@@ -3,6 +3,7 @@ package writer
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -95,7 +96,7 @@ func (w *Actor) refuseFull(m any) {
 		failPut(m, messages.CreateMapedFileFailed, w.noSegment())
 		return
 	}
-	failPut(m, messages.ServiceNotAvailable, errors.Join(messages.ErrDiskFull, w.noSegment()))
+	failPut(m, messages.ServiceNotAvailable, fmt.Errorf("%w: %w: %w", messages.ErrDiskFull, ErrNoSegment, w.segmentErr))
 	if !w.short {
 		w.short = true
 		w.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: w.segmentErr, Refuse: true})

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -28,25 +29,43 @@ type topicFloor struct {
 // errDeleted is why a queue goes whose topic was deleted.
 var errDeleted = errors.New("its topic was deleted")
 
-// loadFloors reads the file, leaves out what is no longer true, and makes the queues that have no unit.
-func (s *Store) loadFloors() error {
-	s.floors = floors{Topics: map[string]topicFloor{}, Queues: map[string]map[int32]messages.QueueOffset{}}
+// readFloors reads the file and leaves out the deletions that were noted for another log.
+func readFloors(disk vfs.Disk, p Params, log *commitlog.Log) (floors, error) {
 	var found floors
-	if _, err := metadata.Load(s.Disk, s.Params.FloorsPath(), &found); errors.Is(err, metadata.ErrDamaged) {
-		s.tell(Event{What: DamagedFloors, Path: s.Params.FloorsPath(), Err: err})
-		return nil
-	} else if err != nil {
-		return err
+	if _, err := metadata.Load(disk, p.FloorsPath(), &found); err != nil {
+		return floors{}, err
 	}
 	for topic, f := range found.Topics {
-		now, err := s.topicFloor(messages.PhysicalOffset(f.Below))
+		now, err := floorOf(log, messages.PhysicalOffset(f.Below))
 		if err != nil {
-			return err
+			return floors{}, err
 		}
-		if now == f && now.LastBytes > 0 {
-			s.floors.Topics[topic] = f
+		if now != f || now.LastBytes == 0 {
+			delete(found.Topics, topic)
 		}
 	}
+	return found, nil
+}
+
+// DeletedTopics reads which topics were deleted. The result tells whether a record of a topic, at a place in the log, is of
+// its life before that: then it belongs to no queue.
+func DeletedTopics(disk vfs.Disk, p Params, log *commitlog.Log) (func(topic []byte, at messages.PhysicalOffset) bool, error) {
+	f, err := readFloors(disk, p, log)
+	return f.isDeleted, err
+}
+
+// loadFloors reads the file, and makes the queues that have no unit.
+func (s *Store) loadFloors() error {
+	s.floors = floors{Topics: map[string]topicFloor{}, Queues: map[string]map[int32]messages.QueueOffset{}}
+	found, err := readFloors(s.Disk, s.Params, s.Log)
+	if errors.Is(err, metadata.ErrDamaged) {
+		s.tell(Event{What: DamagedFloors, Path: s.Params.FloorsPath(), Err: err})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	maps.Copy(s.floors.Topics, found.Topics)
 	for topic, queues := range found.Queues {
 		for id, next := range queues {
 			if err := s.begin(messages.QueueKey{Topic: topic, QueueID: id}, next); err != nil {
@@ -77,11 +96,11 @@ func (s *Store) setFloor(key messages.QueueKey, next messages.QueueOffset) {
 	s.floors.Queues[key.Topic][key.QueueID] = next
 }
 
-// topicFloor describes the log in front of a place; without LastBytes that part of it is not there.
-func (s *Store) topicFloor(below messages.PhysicalOffset) (topicFloor, error) {
+// floorOf describes the log in front of a place; without LastBytes that part of it is not there.
+func floorOf(log *commitlog.Log, below messages.PhysicalOffset) (topicFloor, error) {
 	f := topicFloor{Below: int64(below)}
-	seg := s.Log.View().Find(f.Below - 1)
-	if seg == nil || f.Below > int64(s.Log.End()) {
+	seg := log.View().Find(f.Below - 1)
+	if seg == nil || f.Below > int64(log.End()) {
 		return f, nil
 	}
 	to := f.Below - seg.Start()
@@ -93,15 +112,15 @@ func (s *Store) topicFloor(below messages.PhysicalOffset) (topicFloor, error) {
 }
 
 // isDeleted tells whether a record belongs to a topic's life before its deletion.
-func (s *floors) isDeleted(topic []byte, at messages.PhysicalOffset) bool {
-	return len(s.Topics) > 0 && int64(at) < s.Topics[string(topic)].Below
+func (f *floors) isDeleted(topic []byte, at messages.PhysicalOffset) bool {
+	return len(f.Topics) > 0 && int64(at) < f.Topics[string(topic)].Below
 }
 
 // TopicDeleted notes, durably, that a topic was deleted when the log ended at a place: its records in front of that belong to
 // no queue, whatever a later start finds. The log is durable up to there. One goroutine at a time calls it, or
 // OffsetsKept, beside a running store.
 func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error {
-	f, err := s.topicFloor(below)
+	f, err := floorOf(s.Log, below)
 	if err != nil {
 		return fmt.Errorf("note the deletion of topic %s: %w", topic, err)
 	}

@@ -83,7 +83,7 @@ func (v *verifier) lookAtQueue(dir string, q vfs.Entry) error {
 
 // record looks for a record in its queues.
 func (v *verifier) record(r *record.Record) error {
-	if !messages.TakesQueueOffset(r.SysFlag) || r.QueueOffset < 0 {
+	if !messages.TakesQueueOffset(r.SysFlag) || r.QueueOffset < 0 || v.deleted(r.Topic, r.PhysicalOffset) {
 		return nil
 	}
 	tags := r.TagsCode(v.delays.Millis)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
 )
 
 // Why a store refuses puts or gets for the time being.
@@ -144,4 +145,14 @@ func (s *Store) readable() error {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return fmt.Errorf("%w: %v: %w", ErrFlagged, messages.FlagNotReadable, s.state.causes[messages.FlagNotReadable])
+}
+
+// markUnproven notes on the disk that the log behind the last good flush is in doubt.
+func (s *Store) markUnproven() {
+	flushed := s.FlushedTo()
+	if err := store.MarkUnproven(s.opt.Disk, s.files.Params, flushed, s.failure.get()); err != nil {
+		s.opt.Logger.Error().Err(err).Msg("restart the machine, not the process alone, before going on with this store")
+		return
+	}
+	s.opt.Logger.Warn().Int64("flushed", int64(flushed)).Msg("what lies behind the last good flush is copied to new files at the next start")
 }

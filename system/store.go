@@ -56,6 +56,7 @@ type Store struct {
 
 	state   state
 	failure failure
+	marking sync.WaitGroup // of the marker that a failed sync leaves
 	closing sync.Once
 	closed  chan struct{} // closed when Close begins
 	stopped error         // what Close returned; valid after closing
@@ -168,6 +169,7 @@ func (s *Store) close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.cast.stopAll()
+	s.marking.Wait()
 	if err != nil || s.failure.get() != nil {
 		return errors.Join(unsaved, err, s.failure.get(), s.files.Close())
 	}

@@ -82,6 +82,9 @@ func (s *Store) onFailed(m messages.Failed) {
 		return
 	}
 	s.refuseForGood(s.failure.get())
+	if m.Role == string(actors.RoleFlusher) || m.Role == string(actors.RoleWriter) {
+		s.marking.Go(s.markUnproven)
+	}
 	if m.Role == string(actors.RoleQueueBuilder) {
 		s.SetFlag(messages.FlagQueueError, m.Cause)
 	} else {

@@ -20,6 +20,9 @@
 //     the log, from its beginning where need be. After an unclean stop the checkpoint only says how far back to scan
 //     (§8.5), with a margin, and the index is cut back to what the checkpoint vouches for.
 //
+// After a failed sync of the log (marker file unproven) the page cache cannot be believed any more: what lies behind the last
+// good flush is copied to new files, synced, and moved into place, before anything is loaded.
+//
 // A store that is as its last clean stop has left it is opened without reading the log: CloseClean writes a manifest
 // (cleanstop.json) with the log's end, the checksum of its last bytes, the ends of queues and index. When that does not fit what
 // is there, because RocketMQ has run in between or something is missing, the last segments are read as above; what has been damaged

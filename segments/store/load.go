@@ -61,6 +61,9 @@ func (s *Store) load() error {
 		return err
 	}
 	s.LastExitClean = !abort
+	if err := s.proveLog(); err != nil {
+		return err
+	}
 	if err := s.loadLog(); err != nil {
 		return err
 	}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// ErrUnproven: after a failed sync, what lies behind the last good one could not be copied to new files. The store stays
+// closed, as it is; it can be read with `actormq store dump`.
+var ErrUnproven = errors.New("the log could not be made durable after a failed sync")
+
+// UnprovenPath is the marker that a sync of the log has failed, with the offset below which everything is durable. RocketMQ
+// ignores it.
+func (p Params) UnprovenPath() string { return path.Join(p.Dir, "unproven") }
+
+// MarkUnproven notes that a sync of the commit log has failed: what lies at flushed and behind it may be in the page cache
+// only, and a kernel says so just once. The next Open copies it to new files. When it returns nil the marker survives a power cut.
+func MarkUnproven(disk vfs.Disk, p Params, flushed messages.PhysicalOffset, cause error) error {
+	if err := markUnproven(disk, p.UnprovenPath(), fmt.Sprintf("%d\n%v\n", flushed, cause)); err != nil {
+		return fmt.Errorf("mark the log as unproven from %d on: %w", flushed, err)
+	}
+	return nil
+}
+
+func markUnproven(disk vfs.Disk, name, text string) error {
+	f, err := disk.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // of an earlier failure, further back
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = f.DataSync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.SyncDir(path.Dir(name))
+}
+
+// unprovenFrom reads the marker: from where on the log has to be copied. A marker that cannot be read means all of it.
+func (s *Store) unprovenFrom() (from int64, marked bool, err error) {
+	f, err := s.Disk.Open(s.Params.UnprovenPath(), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	var text [32]byte
+	n, err := f.ReadAt(text[:], 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, false, err
+	}
+	if _, err := fmt.Sscanf(string(text[:n]), "%d\n", &from); err != nil || from < 0 {
+		from = 0
+	}
+	return from, true, nil
+}
+
+// proveLog makes the log durable that a failed sync has left in doubt, before anybody opens it: each segment that reaches
+// behind the last good flush is copied to a new file, which is synced and takes its place. It may be interrupted
+// anywhere; the marker goes last.
+func (s *Store) proveLog() error {
+	from, marked, err := s.unprovenFrom()
+	if err != nil || !marked {
+		return err
+	}
+	if s.scratch {
+		s.tell(Event{What: FoundUnproven, Path: s.Params.UnprovenPath(), From: from})
+		return nil
+	}
+	entries, err := listIfThere(s.Disk, s.Params.CommitLogDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		start, err := segments.ParseName(e.Name)
+		if err != nil || e.Size != s.Params.SegmentBytes || start+e.Size <= from {
+			continue
+		}
+		if err := s.proveSegment(e.Name); err != nil {
+			return fmt.Errorf("%w: from %d on: %w", ErrUnproven, from, err)
+		}
+		s.tell(Event{What: FoundUnproven, Path: path.Join(s.Params.CommitLogDir, e.Name), From: from})
+	}
+	return checkpoint.ClearAbort(s.Disk, s.Params.UnprovenPath())
+}
+
+// proveSegment puts a synced copy in the place of a segment.
+func (s *Store) proveSegment(name string) error {
+	dir := path.Join(path.Dir(s.Params.CommitLogDir), "prepare")
+	fresh, final := path.Join(dir, name), path.Join(s.Params.CommitLogDir, name)
+	if err := s.Disk.MkdirAll(dir); err != nil {
+		return err
+	}
+	if err := s.Disk.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.copyFile(fresh, final); err != nil {
+		return err
+	}
+	if err := s.Disk.Rename(fresh, final); err != nil {
+		return err
+	}
+	return s.Disk.SyncDir(s.Params.CommitLogDir)
+}
+
+func (s *Store) copyFile(fresh, from string) error {
+	in, err := s.Disk.Open(from, false)
+	if err != nil {
+		return err
+	}
+	out, err := s.Disk.Create(fresh)
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	err = copyContent(out, in, s.Params.SegmentBytes)
+	if err == nil {
+		err = out.DataSync()
+	}
+	return errors.Join(err, out.Close(), in.Close())
+}
+
+// copyContent copies what is not zero.
+func copyContent(out, in vfs.File, size int64) error {
+	if err := out.Allocate(0, size); err != nil {
+		return err
+	}
+	buf := make([]byte, min(size, 1<<20))
+	for at := int64(0); at < size; at += int64(len(buf)) {
+		b := buf[:min(int64(len(buf)), size-at)]
+		if n, err := in.ReadAt(b, at); n < len(b) {
+			return err
+		}
+		if zeros(b) == len(b) {
+			continue
+		}
+		if _, err := out.WriteAt(b, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

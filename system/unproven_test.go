@@ -1,0 +1,112 @@
+package system_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// TestAfterAFailedSyncTheLogIsCopiedToNewFiles restarts the process alone: the page cache still shows what never reached the
+// disk, and syncing it again would say nothing (W5, L13).
+func TestAfterAFailedSyncTheLogIsCopiedToNewFiles(t *testing.T) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.FlushDiskType = system.SyncFlush
+	s, err := system.Open(opt)
+	require.NoError(t, err)
+	put(t, s, message("T", 0, "good"))
+	flushed := s.FlushedTo()
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindDataSync && firstSegment(op.Name) {
+			return errDisk
+		}
+		return nil
+	})
+	_, err = s.Put(t.Context(), message("T", 0, "unsure"))
+	require.ErrorIs(t, err, errDisk)
+	st := s.Status()
+	require.ErrorIs(t, st.Cause, errDisk)
+	require.Equal(t, messages.FlagNotWriteable, st.Flags)
+	require.Equal(t, flushed, st.FlushedTo)
+	require.Error(t, s.Close(t.Context()))
+	for _, name := range []string{"store/abort", "store/unproven"} {
+		_, err = disk.Stat(name)
+		require.NoError(t, err, name)
+	}
+
+	// The disk lets nothing of a failed sync through a second time: the old file stays as it is.
+	copied := false
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindRename && op.To == "store/commitlog/"+segments.Name(0) {
+			copied = true
+		}
+		if op.Kind == memfs.KindDataSync && op.Name == "store/commitlog/"+segments.Name(0) && !copied {
+			return errDisk
+		}
+		return nil
+	})
+	s, err = system.Open(opt)
+	require.NoError(t, err)
+	require.True(t, copied)
+	require.Equal(t, []string{"good", "unsure"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 2))
+	_, err = disk.Stat("store/unproven")
+	require.Error(t, err)
+	cut := opt
+	cut.Disk = disk.Crash(7) // what was copied is durable
+	require.NoError(t, s.Close(t.Context()))
+	s = open(t, cut)
+	require.Equal(t, []string{"good", "unsure"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 2))
+}
+
+func TestADiskThatCannotBeProvenKeepsTheStoreClosed(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(small(disk))
+	require.NoError(t, err)
+	put(t, s, message("T", 0, "x"))
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, store.MarkUnproven(disk, store.Params{Dir: "store"}, 0, errDisk))
+	disk.Inject(failOn(memfs.KindDataSync))
+	_, err = system.Open(small(disk))
+	require.ErrorIs(t, err, store.ErrUnproven)
+	require.ErrorIs(t, err, errDisk)
+	disk.Inject(nil)
+	s = open(t, small(disk)) // the disk is well again
+	require.Equal(t, []string{"x"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
+}
+
+// TestProvingTheLogMayBeInterrupted kills the process, and cuts the power, at every change of the disk meanwhile.
+func TestProvingTheLogMayBeInterrupted(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(small(disk))
+	require.NoError(t, err)
+	want := []string{}
+	for range 60 {
+		want = append(want, string(page(0).Body)+"some text of a length")
+		put(t, s, message("T", 0, want[len(want)-1]))
+	}
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, store.MarkUnproven(disk, store.Params{Dir: "store"}, 0, errDisk))
+	var left []*memfs.Disk
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind.Changes() {
+			left = append(left, disk.Clone(), disk.Crash(uint64(len(left))))
+		}
+		return nil
+	})
+	files, err := store.Open(disk, store.Params{Dir: "store", SegmentBytes: 32 << 10, ConsumeQueueFileBytes: 2000, IndexSlots: 50, IndexEntries: 200, MessageIndex: true}, store.Options{})
+	require.NoError(t, err)
+	require.NoError(t, files.CloseClean())
+	require.NotEmpty(t, left)
+	for _, d := range left {
+		s, err := system.Open(small(d))
+		require.NoError(t, err)
+		require.Equal(t, want, read(t, s, messages.QueueKey{Topic: "T"}, 0, len(want)))
+		require.NoError(t, s.Close(t.Context()))
+	}
+}

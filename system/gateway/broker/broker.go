@@ -69,6 +69,7 @@ type Config struct {
 type Policy struct {
 	Perm             int           // brokerPermission; default 6
 	TraceOff         bool          // traceOn=false: clients do not trace
+	CheckWrites      bool          // strictPermission: sends to a topic, or at a broker, without write permission are refused
 	SlaveReads       bool          // slaveReadEnable: slow readers are sent to a slave
 	RejectHalf       bool          // rejectTransactionMessage
 	LongPollingOff   bool          // longPollingEnable=false: a pull is held for ShortPolling

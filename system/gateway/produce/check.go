@@ -19,10 +19,11 @@ var forbidden = map[string]struct{}{
 }
 
 // topicOf is the topic of a send, made if it has to be: checks 2 to 6 of spec/remoting.md §8.2. That a topic may not be
-// written is not checked, as in the original: clients look at the route.
+// written is only checked on request, as the original does not: clients look at the route.
 func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
 	topic, known := p.b.Topics.Lookup(h.Topic)
-	if !p.b.Policy().Writeable() && topic.Order {
+	policy := p.b.Policy()
+	if !policy.Writeable() && (topic.Order || policy.CheckWrites) {
 		return topic, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}
 	if err := checkName(h); err != nil {
@@ -36,6 +37,9 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 		if topic, err = p.create(r, h); err != nil {
 			return topic, err
 		}
+	}
+	if policy.CheckWrites && topic.Perm&metadata.PermWrite == 0 {
+		return topic, refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
 	}
 	return topic, checkQueue(r, h, topic)
 }

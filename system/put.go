@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -60,7 +61,7 @@ func (s *Store) PutMessages(ctx context.Context, list []messages.Message) (messa
 
 // PutAsync stores one message and calls done once, when the promise is met or refused. waitStored false answers as soon as
 // the message is in the page cache, whatever the flush mode. done runs on an actor's goroutine, or on the caller's before
-// PutAsync returns: it must not block, and must not call Put of this store. The message is the caller's again when
+// PutAsync returns: it must not block, and must not call Put of this store; a panic in it there is logged and concerns nobody else. The message is the caller's again when
 // PutAsync returns.
 func (s *Store) PutAsync(m *messages.Message, waitStored bool, deadline time.Time, done func(messages.PutResult, error)) {
 	s.putAsync(m, s.encodeOne, waitStored, deadline, done)
@@ -121,13 +122,23 @@ func (s *Store) putAsync(
 		result, err := p.Result, p.Err
 		s.recycle(p)
 		s.admission.leave(n)
-		done(result, err)
+		s.tell(done, result, err)
 	}
 	if err := s.writer.Post(p.MailboxLink()); err != nil {
 		s.recycle(p)
 		s.admission.leave(n)
 		done(refused(messages.OSPageCacheBusy, err))
 	}
+}
+
+// tell gives an answer to a caller on an actor's goroutine: a panic there is the caller's own.
+func (s *Store) tell(done func(messages.PutResult, error), result messages.PutResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.opt.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("taking the answer of a put panicked")
+		}
+	}()
+	done(result, err)
 }
 
 func refused(status messages.PutStatus, err error) (messages.PutResult, error) {

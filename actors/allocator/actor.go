@@ -44,6 +44,7 @@ type Actor struct {
 	self    actors.Peer
 	retries map[int64]retry // by segment start; one for each segment that could not be made
 	said    time.Time       // when the log was told of a failure; zero: the last attempt has succeeded
+	left    map[int64]bool  // segments that have their name in the log's folder and were not handed over
 }
 
 // retry is a request that is made again by its timer.
@@ -57,7 +58,7 @@ func New(cfg Config) *Actor {
 	if cfg.RetryPause <= 0 {
 		cfg.RetryPause = defaultRetryPause
 	}
-	return &Actor{cfg: cfg, retries: map[int64]retry{}}
+	return &Actor{cfg: cfg, retries: map[int64]retry{}, left: map[int64]bool{}}
 }
 
 // Receive implements actor.Actor.
@@ -85,7 +86,11 @@ func (a *Actor) Receive(ctx actor.Context) {
 func (a *Actor) segment(m actors.SegmentWanted) {
 	delete(a.retries, m.Start)
 	began := time.Now()
-	s, err := a.make(m.Start)
+	var s *segments.Segment
+	err := actors.Protect("make segment", func() (err error) {
+		s, err = a.make(m.Start)
+		return err
+	})
 	if err != nil {
 		a.failed(m, err)
 		return
@@ -155,6 +160,12 @@ func (a *Actor) removeDrafts() {
 func (a *Actor) make(start int64) (*segments.Segment, error) {
 	name := segments.Name(start)
 	draft, final := path.Join(a.cfg.PrepareDir, name), path.Join(a.cfg.Dir, name)
+	if a.left[start] {
+		if err := a.removeDraft(final); err != nil {
+			return nil, err
+		}
+		delete(a.left, start)
+	}
 	if _, err := a.cfg.Disk.Stat(final); err == nil {
 		return nil, fmt.Errorf("make segment %s: %w", final, fs.ErrExist)
 	}
@@ -204,7 +215,12 @@ func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
 		return err
 	}
 	s.Renamed(final)
-	return a.cfg.Disk.SyncDir(a.cfg.Dir)
+	a.left[s.Start()] = true
+	if err := a.cfg.Disk.SyncDir(a.cfg.Dir); err != nil {
+		return err
+	}
+	delete(a.left, s.Start())
+	return nil
 }
 
 // window populates the next window of a segment. A failure only costs the writer page faults, so it is no error.
@@ -213,7 +229,7 @@ func (a *Actor) window(m actors.WindowWanted) {
 	if m.Segment.Hold() {
 		n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
 		end = m.From + n
-		if err := m.Segment.Populate(m.From, n); err != nil {
+		if err := actors.Protect("populate pages", func() error { return m.Segment.Populate(m.From, n) }); err != nil {
 			a.cfg.Log.Warn().Err(err).Str("file", m.Segment.Path()).Int64("from", m.From).Msg("populating pages failed")
 		}
 		m.Segment.Release()

@@ -178,7 +178,7 @@ func (a *Actor) sync() {
 	from, to, self, log := a.flushed, a.cfg.Log.End(), a.self, a.cfg.Log
 	go func() {
 		began := time.Now()
-		err := syncRange(log, from, to)
+		err := actors.Protect("sync the commit log", func() error { return syncRange(log, from, to) })
 		self.Send(synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err})
 	}()
 }
@@ -312,7 +312,8 @@ func (a *Actor) saveCheckpoint() error {
 	if a.values == a.saved {
 		return nil
 	}
-	if err := checkpoint.Save(a.cfg.Disk, a.cfg.CheckpointPath, a.values); err != nil {
+	save := func() error { return checkpoint.Save(a.cfg.Disk, a.cfg.CheckpointPath, a.values) }
+	if err := actors.Protect("save", save); err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}
 	a.saved = a.values

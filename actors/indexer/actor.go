@@ -179,7 +179,7 @@ func (a *Actor) flush() error {
 	if a.broken != nil {
 		return a.broken
 	}
-	if err := a.cfg.Index.Flush(); err != nil {
+	if err := actors.Protect("flush the index", a.cfg.Index.Flush); err != nil {
 		a.breakDown(err)
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *keeperActor) startSave() {
 	a.dirty, a.saving = false, true
 	t := a.published.Load()
 	go func() {
-		a.saved <- a.save(t)
+		a.saved <- actors.Protect("save consumer offsets", func() error { return a.save(t) })
 		a.port.PostUserMessage(offsetsSaved{})
 	}()
 }

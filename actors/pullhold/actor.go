@@ -164,7 +164,17 @@ func (a *Actor) wake(p *parked, why messages.WakeReason) {
 	if p.place >= 0 {
 		heap.Remove(&a.due, p.place)
 	}
-	p.pull.Wake(why)
+	a.tell(p.pull, why)
+}
+
+// tell wakes a pull. One that panics costs nobody else their wake-up.
+func (a *Actor) tell(p *messages.ParkPull, why messages.WakeReason) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.cfg.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("waking a parked pull panicked")
+		}
+	}()
+	p.Wake(why)
 }
 
 // arm sets the timer to the earliest deadline. A timer that fires too early is set again.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/vfs"
@@ -147,7 +148,11 @@ func (a *QueueBuilder) startFlush(thorough bool) {
 func (j *flushJob) run() flushed {
 	done := flushed{job: j}
 	for _, st := range j.states {
-		writeErr, syncErr := flushQueue(st.queue)
+		var writeErr error
+		syncErr := actors.Protect("flush a consume queue", func() (err error) {
+			writeErr, err = flushQueue(st.queue)
+			return err
+		})
 		if writeErr == nil && syncErr == nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package writer
 import (
 	"fmt"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -18,7 +19,11 @@ func (w *Actor) startRebuild() {
 	self, rebuild := w.self, w.cfg.Rebuild
 	seg, data := w.tail.seg, w.tail.data
 	go func() {
-		offsets, err := rebuild()
+		var offsets map[messages.QueueKey]messages.QueueOffset
+		err := actors.Protect("read the queue offsets again", func() (err error) {
+			offsets, err = rebuild()
+			return err
+		})
 		if err == nil && seg != nil {
 			err = vfs.Guard("clear the tail of "+seg.Path(), func() error {
 				clearTail(data[seg.Wrote():])

@@ -16,6 +16,7 @@ type state int
 
 const (
 	sent    state = iota // no answer yet, or none that promises anything
+	refused              // an answer that says that nothing was stored
 	acked                // PUT_OK
 	durable              // a recovery or a clean stop has found it
 	gone                 // a recovery has not found it, and was allowed not to
@@ -35,13 +36,13 @@ type message struct {
 	storeMs  int64
 	ackedAt  time.Time
 	sync     bool // acknowledged in SYNC_FLUSH mode
+	answers  int
 }
 
 // Model is what a store has to answer for. Safe for concurrent use.
 type Model struct {
-	mu   sync.Mutex
-	all  []*message // by id
-	acks int        // answers so far
+	mu  sync.Mutex
+	all []*message // by id
 }
 
 // add makes the next message.
@@ -72,12 +73,24 @@ func idOf(b []byte) (id int, err error) {
 	return id, err
 }
 
-// acknowledge notes PUT_OK for messages that were put together.
-func (m *Model) acknowledge(list []*message, r messages.PutResult, durableMode bool) {
+// nothing are the statuses that say that nothing was stored.
+var nothing = []messages.PutStatus{
+	messages.ServiceNotAvailable, messages.MessageIllegal, messages.PropertiesSizeExceeded, messages.OSPageCacheBusy,
+	messages.CreateMapedFileFailed,
+}
+
+// answer notes what became of messages that were put together.
+func (m *Model) answer(list []*message, r messages.PutResult, err error, durableMode bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.acks++
 	for i, n := range list {
+		n.answers++
+		if slices.Contains(nothing, r.Status) {
+			n.state = refused
+		}
+		if r.Status != messages.PutOK || err != nil {
+			continue
+		}
 		n.state, n.ackedAt, n.sync = acked, time.Now(), durableMode
 		n.at, n.storeMs = r.QueueOffset+messages.QueueOffset(i), r.StoreTimestampMs
 		if len(list) == 1 {
@@ -152,7 +165,7 @@ func (m *Model) after(list []found) (lost int, err error) {
 		}
 	}
 	for _, n := range m.all {
-		if n.state == gone || seen[n.id] {
+		if n.state == gone || n.state == refused || seen[n.id] {
 			continue
 		}
 		if n.must {
@@ -177,11 +190,13 @@ func (m *Model) accept(f *found, seen map[int]bool) error {
 		return fmt.Errorf("message %d has changed", id)
 	case seen[id]:
 		return fmt.Errorf("message %d is there twice", id)
+	case n.state == refused:
+		return fmt.Errorf("message %d was refused as not stored", id)
 	case n.state == gone:
 		return fmt.Errorf("message %d was gone and is back", id)
 	case n.queue != f.queue:
 		return fmt.Errorf("message %d was put into %v", id, n.queue)
-	case n.state != sent && (n.at != f.at || n.from >= 0 && n.from != f.from):
+	case n.state >= acked && (n.at != f.at || n.from >= 0 && n.from != f.from):
 		return fmt.Errorf("message %d was acknowledged as queue offset %d at %d", id, n.at, n.from)
 	}
 	seen[id] = true
@@ -210,6 +225,18 @@ func (m *Model) alive(pick int) *message {
 	for i := range m.all {
 		if n := m.all[(pick+i)%len(m.all)]; n.state == acked || n.state == durable {
 			return n
+		}
+	}
+	return nil
+}
+
+// once tells whether every message has had exactly one answer.
+func (m *Model) once() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.all {
+		if n.answers != 1 {
+			return fmt.Errorf("message %d has had %d answers", n.id, n.answers)
 		}
 	}
 	return nil

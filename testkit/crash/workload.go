@@ -75,10 +75,10 @@ func (r *run) size() int {
 
 // answered takes the answer of a put.
 func (r *run) answered(list []*message, result messages.PutResult, err error) error {
+	r.model.answer(list, result, err, r.opt.FlushDiskType == system.SyncFlush)
 	if err != nil || result.Status != messages.PutOK {
 		return fmt.Errorf("put of message %d: %v: %w", list[0].id, result.Status, err)
 	}
-	r.model.acknowledge(list, result, r.opt.FlushDiskType == system.SyncFlush)
 	return nil
 }
 

@@ -59,8 +59,7 @@ func TestPanicsInStorageActors(t *testing.T) {
 						require.ErrorIs(t, out.Down, messages.ErrPanicked, "%v: %v", mode, out)
 						continue
 					}
-					require.NoError(t, out.Down, "%v: %v", mode, out)
-					require.NoError(t, out.Healed, "%v: %v", mode, out)
+					goesOn(t, out, lift)
 				}
 			})
 		})

@@ -85,7 +85,7 @@ func (r *run) options() system.Options {
 		IndexSlots: 30, IndexEntries: []int32{30, 300}[r.rnd.IntN(2)], WindowBytes: []int64{-1, 4096}[r.rnd.IntN(2)],
 		// Timers that never fire at the same instant: the order of those that do is random.
 		FlushInterval: 497 * time.Millisecond, FlushThorough: 9973 * time.Millisecond,
-		QueueFlushInterval: 1009 * time.Millisecond, QueueFlushThorough: 59_981 * time.Millisecond,
+		QueueFlushInterval: 1009 * time.Millisecond, QueueFlushThorough: 59_981 * time.Millisecond, CleanInterval: 10_007 * time.Millisecond,
 		Logger: r.Logger,
 	}
 }

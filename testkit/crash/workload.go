@@ -210,8 +210,13 @@ func (r *run) wake() error {
 	return nil
 }
 
-// pause lets timers fire.
+// pauses let timers fire, never at the instant at which they end.
+var pauses = []time.Duration{
+	1100 * time.Microsecond, 301_300 * time.Microsecond, 2_001_700 * time.Microsecond, 12_003_100 * time.Microsecond,
+	70_004_300 * time.Microsecond,
+}
+
 func (r *run) pause() error {
-	r.Pause([]time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 12 * time.Second, 70 * time.Second}[r.rnd.IntN(5)])
+	r.Pause(pauses[r.rnd.IntN(len(pauses))])
 	return nil
 }

@@ -194,8 +194,12 @@ func (a *Actor) check() {
 	a.timers[1] = a.self.After(checkInterval, checkTick{})
 	pressed := a.pressed()
 	a.jobs.Go(func() {
-		m := checked{disks: look(a.cfg.Disk, a.cfg.Folders)}
-		m.ballast, m.err = a.ballast.keep(pressed)
+		var m checked
+		m.err = actors.Protect("look at the disk", func() (err error) {
+			m.disks = look(a.cfg.Disk, a.cfg.Folders)
+			m.ballast, err = a.ballast.keep(pressed)
+			return err
+		})
 		a.self.Send(m)
 	})
 }
@@ -230,7 +234,9 @@ const PartLog = "commit log"
 
 func (a *Actor) checked(m checked) {
 	a.checking = false
-	a.disks = m.disks
+	if m.disks != nil { // else the look panicked
+		a.disks = m.disks
+	}
 	a.tellBallast(m)
 	a.judge()
 	a.show()
@@ -292,7 +298,7 @@ func (a *Actor) start(sweep bool) {
 	r.plan = Situation{Now: a.cfg.Now(), Safe: a.cfg.Safe(), Asked: a.asked > 0, Short: len(a.problems) > 0}
 	a.jobs.Go(func() {
 		before := r.removed
-		err := r.run(a.ctx)
+		err := actors.Protect("clean", func() error { return r.run(a.ctx) })
 		if r.removed > before {
 			a.cfg.Allocator.Send(messages.SpaceFreed{})
 		}

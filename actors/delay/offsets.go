@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
 )
@@ -78,7 +79,7 @@ func (s *Scheduler) save(done func(error)) {
 	s.dirty, s.saving, s.whole = false, true, done
 	table, delivered := s.snapshot()
 	go func() {
-		s.result <- s.write(table, delivered)
+		s.result <- actors.Protect("save delay offsets", func() error { return s.write(table, delivered) })
 		s.self.Send(saved{})
 	}()
 }

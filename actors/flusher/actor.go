@@ -291,7 +291,10 @@ func (a *Actor) startSaving() {
 	}
 	a.saving = true
 	self, v, disk, file := a.self, a.values, a.cfg.Disk, a.cfg.CheckpointPath
-	go func() { self.Send(checkpointSaved{values: v, err: checkpoint.Save(disk, file, v)}) }()
+	go func() {
+		err := actors.Protect("save", func() error { return checkpoint.Save(disk, file, v) })
+		self.Send(checkpointSaved{values: v, err: err})
+	}()
 }
 
 func (a *Actor) checkpointSaved(m checkpointSaved) {

@@ -39,6 +39,7 @@ var bugs = map[string]struct {
 	"flusher, checkpoint":      {func() func(memfs.Op) bool { return on("checkpoint") }, true, false},
 	"queue builder, write":     {func() func(memfs.Op) bool { return on("/consumequeue/", memfs.KindWrite) }, false, true},
 	"queue builder, sync":      {func() func(memfs.Op) bool { return on("/consumequeue/", memfs.KindDataSync) }, false, true},
+	"cleaner, usage":           {func() func(memfs.Op) bool { return on("", memfs.KindUsage) }, true, false},
 	"index builder, new file":  {func() func(memfs.Op) bool { return on("/index", memfs.KindCreate) }, false, false},
 	"index builder, full file": {func() func(memfs.Op) bool { return on("/index", memfs.KindDataSync) }, true, false},
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -44,6 +45,14 @@ type content struct {
 	lost     map[messages.PhysicalOffset]bool // records that stand for lost ones
 	queues   map[messages.QueueKey]queueContent
 	keys     map[string][]messages.PhysicalOffset
+	keysFrom messages.PhysicalOffset // the index is asked for records from here on
+}
+
+func newContent(s *store.Store) *content {
+	return &content{
+		min: s.Log.Min(), end: s.Log.End(), lost: map[messages.PhysicalOffset]bool{},
+		queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{},
+	}
 }
 
 type queueContent struct {
@@ -71,10 +80,7 @@ func (r *run) recovered() (*content, []found, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("recovery: %w", err)
 	}
-	c := &content{
-		min: s.Log.Min(), end: s.Log.End(), lost: map[messages.PhysicalOffset]bool{},
-		queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{},
-	}
+	c := newContent(s)
 	list, err := c.readLog(s)
 	if err == nil {
 		err = c.readQueues(s)
@@ -123,6 +129,17 @@ func (c *content) readLog(s *store.Store) ([]found, error) {
 	return list, err
 }
 
+// indexed are the keys by which the record can be found; one that many messages share only among the newest of them.
+func (f *found) indexed() []string {
+	keys := []string{f.unique}
+	for _, key := range strings.Fields(f.keys) {
+		if !strings.HasPrefix(key, sharedKey) {
+			keys = append(keys, key)
+		}
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+}
+
 func (c *content) readQueues(s *store.Store) error {
 	var err error
 	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
@@ -155,7 +172,10 @@ func (c *content) agree(s *store.Store, list []found) error {
 		case q.units[f.at-q.min].PhysicalOffset != f.from || q.units[f.at-q.min].End() != f.to:
 			errs = append(errs, fmt.Errorf("record at %d, %v %d: its unit names %d", f.from, f.queue, f.at, q.units[f.at-q.min].PhysicalOffset))
 		}
-		for _, key := range []string{f.unique, f.keys[:max(0, len(f.keys)-3)]} {
+		if f.from < c.keysFrom {
+			continue
+		}
+		for _, key := range f.indexed() {
 			at, err := s.Index.Query(f.queue.Topic, key, 64, 0, 1<<61)
 			c.keys[key] = at
 			if n := len(slices.DeleteFunc(slices.Clone(at), func(o messages.PhysicalOffset) bool { return o != f.from })); err != nil || n != 1 {

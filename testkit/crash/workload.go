@@ -56,7 +56,7 @@ func (r *run) work() error {
 
 // next makes a message of the model and the one that is put.
 func (r *run) next(queue messages.QueueKey, size int) (*message, messages.Message) {
-	n := r.model.add(queue, size, fmt.Sprint("s", r.rnd.IntN(5)))
+	n := r.model.add(queue, size, fmt.Sprint(sharedKey, r.rnd.IntN(5)))
 	return n, messages.Message{
 		Topic: queue.Topic, QueueID: queue.QueueID, Body: n.body, BornTimestampMs: time.Now().UnixMilli(),
 		Properties: messages.PropertiesOf(map[string]string{
@@ -64,6 +64,9 @@ func (r *run) next(queue messages.QueueKey, size int) (*message, messages.Messag
 		}),
 	}
 }
+
+// sharedKey begins a key that many messages have.
+const sharedKey = "s"
 
 // size is mostly small, sometimes nearly as much as a small segment takes.
 func (r *run) size() int {

@@ -166,3 +166,24 @@ func withoutIgnored(body []byte) []byte {
 	}
 	return body
 }
+
+// FuzzDecodeAll: an answer to a pull is taken apart as far as it is sound.
+func FuzzDecodeAll(f *testing.F) {
+	raw := encoded(f)
+	f.Add([]byte{})
+	f.Add(raw)
+	f.Add(append(bytes.Clone(raw), raw...))
+	f.Add(append(bytes.Clone(raw), record.AppendBlank(nil, 20)...))
+	f.Add(append(bytes.Clone(raw), raw[:50]...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		all, err := record.DecodeAll(b)
+		size := 0
+		for i := range all {
+			size += int(all[i].StoreSize)
+		}
+		require.LessOrEqual(t, size, len(b))
+		if err == nil {
+			require.Equal(t, len(b), size)
+		}
+	})
+}

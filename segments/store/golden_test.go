@@ -13,8 +13,14 @@ import (
 // goldenStore unpacks a store that RocketMQ has written.
 func goldenStore(t *testing.T, name string) (dir string, p store.Params) {
 	t.Helper()
+	return goldenStoreIn(t, name, t.TempDir())
+}
+
+// goldenStoreIn unpacks it into a folder.
+func goldenStoreIn(t testing.TB, name, folder string) (dir string, p store.Params) {
+	t.Helper()
 	g := golden.Load(name)
-	dir, err := g.Unpack(t.TempDir())
+	dir, err := g.Unpack(folder)
 	require.NoError(t, err)
 	var sizes struct {
 		CommitLogSize, ConsumeQueueSize int64

@@ -55,7 +55,7 @@ type outbox struct {
 	onWrote  func()        // after each write
 	onBroken func(error)   // once
 
-	scratch net.Buffers // the writer's only
+	scratch, part net.Buffers // the writer's only; WriteTo eats part, which must not move to the heap for each call
 }
 
 // maxWriteBytes is the most that one write call is given: a peer that takes that much within WriteTimeout is alive.
@@ -137,10 +137,9 @@ func (o *outbox) writeAll() {
 			size += len(rest[n])
 			n++
 		}
-		part := rest[:n]
-		rest = rest[n:]
+		o.part, rest = rest[:n], rest[n:]
 		o.began.Store(time.Now().UnixNano())
-		err := o.writePart(part)
+		err := o.writePart()
 		o.began.Store(0)
 		o.wrote.Store(time.Now().UnixNano())
 		if err != nil && !o.broken.Swap(true) {
@@ -149,12 +148,12 @@ func (o *outbox) writeAll() {
 	}
 }
 
-func (o *outbox) writePart(part net.Buffers) error {
+func (o *outbox) writePart() error {
 	if o.wire == nil {
-		_, err := part.WriteTo(o.sock)
+		_, err := o.part.WriteTo(o.sock)
 		return err
 	}
-	if _, err := part.WriteTo(o.wire); err != nil {
+	if _, err := o.part.WriteTo(o.wire); err != nil {
 		return err
 	}
 	return o.wire.Flush()

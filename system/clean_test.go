@@ -177,7 +177,7 @@ func TestAFileThatIsReadStaysUntilItsReaderHasGone(t *testing.T) {
 		require.Equal(t, 4, s.Cleaning().Cleaned.Hanging)
 		require.Equal(t, body, string(held.Records[0]))
 		held.Release()
-		sleep(time.Millisecond)
+		sleep(time.Second)
 		require.Equal(t, []string{"131072", "163840", "196608"}, files(t, disk, "store/commitlog"))
 
 		fillTo(t, s, key, 6*seg)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -334,4 +335,93 @@ func noRoom(t *testing.T, hit func(memfs.Op) bool) {
 	p.check()
 	require.NoError(t, p.put())
 	closeIn(t, s)
+}
+
+// L49: a deletion that hangs does not keep the disk from being looked at.
+func TestAHangingDeletionHidesNoFullDisk(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.FileReservedTime, opt.NoForcedCleaning = time.Minute, true
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 100 {
+			require.NoError(t, p.put())
+		}
+		sleep(2 * time.Minute)
+		hanging := false
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindRemove && strings.HasPrefix(op.Name, "store/commitlog/") {
+				hanging = true
+				<-time.After(time.Minute)
+			}
+			return nil
+		})
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(time.Second)
+		require.True(t, hanging)
+		disk.SetCapacity(used(t, disk) * 100 / 95)
+		sleep(1100 * time.Millisecond)
+		require.ErrorIs(t, p.put(), messages.ErrDiskFull)
+		p.check()
+		sleep(4 * time.Minute)
+		require.EqualValues(t, 3, s.Cleaning().Cleaned.Segments)
+		require.NoError(t, p.put(), "the deletions have made room")
+		disk.Inject(nil)
+		closeIn(t, s)
+	})
+}
+
+// What a killed process left half made may be what fills the disk.
+func TestHalfMadeSegmentsAreRemovedAtStart(t *testing.T) {
+	disk := memfs.New()
+	require.NoError(t, disk.MkdirAll("store/prepare"))
+	putFile(t, disk, "store/prepare/00000000000001048576", make([]byte, 100))
+	putFile(t, disk, "store/prepare/note", []byte("somebody's"))
+	s := open(t, small(disk))
+	_, err := s.Put(t.Context(), message("T", 0, "m"))
+	require.NoError(t, err)
+	entries, err := disk.List("store/prepare")
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.NotEqual(t, "00000000000001048576", e.Name)
+	}
+	_, err = disk.Stat("store/prepare/note")
+	require.NoError(t, err, "what is not ours stays")
+}
+
+// L11: when no further file can be mapped, puts are refused once the prepared ones are full, nothing is left lying about, and all
+// goes on by itself.
+func TestNoFurtherMappings(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.NoIndex = true
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		require.NoError(t, p.put())
+		synctest.Wait()
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindMap {
+				return fmt.Errorf("no further mapping")
+			}
+			return nil
+		})
+		for range 100 {
+			if p.put() != nil {
+				break
+			}
+		}
+		r, err := s.Put(t.Context(), message("T", 0, strings.Repeat("x", 900)))
+		require.ErrorContains(t, err, "no further mapping")
+		require.Equal(t, messages.CreateMapedFileFailed, r.Status)
+		entries, err := disk.List("store/prepare")
+		require.NoError(t, err)
+		require.Empty(t, entries)
+		disk.Inject(nil)
+		sleep(1100 * time.Millisecond)
+		require.NoError(t, p.put())
+		p.check()
+		closeIn(t, s)
+	})
 }

@@ -123,7 +123,7 @@ func New(cfg Config) *Actor {
 		ballast: newBallast(cfg.Disk, cfg.BallastPath, cfg.BallastBytes),
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.round = &round{cfg: cfg, min: cfg.Log.Min()}
+	a.round = &round{cfg: cfg, raised: cfg.Log.Min(), min: cfg.Log.Min()}
 	a.status.Store(&Status{})
 	return a
 }

@@ -35,9 +35,10 @@ type round struct {
 	sweep   bool      // only delete files that wait for it
 	told    func()    // the last reader of a segment has gone
 	leaving []*leaving
-	removed int64     // files that have been deleted
-	failed  time.Time // of the last attempt to delete a file
-	min     messages.PhysicalOffset
+	removed int64                   // files that have been deleted
+	failed  time.Time               // of the last attempt to delete a file
+	raised  messages.PhysicalOffset // the queues' minimums are those of a log that begins here
+	min     messages.PhysicalOffset // queue and index files too
 
 	done Cleaned
 }
@@ -51,17 +52,22 @@ type Cleaned struct {
 // run does the round and returns the errors that it has met. The context ends it early.
 func (r *round) run(ctx context.Context) error {
 	var errs []error
-	errs = append(errs, r.removeLeft())
 	if r.sweep {
+		err := r.removeLeft(ctx)
 		r.done.Hanging = len(r.leaving)
-		return errs[0]
+		return err
 	}
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
 	if plan := r.policy.Plan(r.plan); plan.Delete > 0 {
 		errs = append(errs, r.delete(ctx, plan))
 	}
-	if least := r.cfg.Log.Min(); least > r.min {
+	least := r.cfg.Log.Min()
+	if least > r.raised { // first, so that nobody is shown what is gone while files are being deleted
+		errs = append(errs, r.raiseMins(least))
+	}
+	errs = append(errs, r.removeLeft(ctx))
+	if least > r.min {
 		errs = append(errs, r.align(ctx, least))
 	}
 	r.done.Hanging = len(r.leaving)
@@ -105,7 +111,7 @@ func (r *round) newest(seg, next *segments.Segment) int64 {
 	return e.ModTime.UnixMilli()
 }
 
-// delete takes segments out of the log, with a pause between them, and removes the files that nobody reads.
+// delete takes segments out of the log.
 func (r *round) delete(ctx context.Context, plan Plan) error {
 	// What the queues have of these records can't be built again.
 	if err := r.flushQueues(ctx); err != nil && !errors.Is(err, vfs.ErrNoSpace) {
@@ -114,9 +120,6 @@ func (r *round) delete(ctx context.Context, plan Plan) error {
 	r.cfg.Logger.Info().Str("why", plan.Why).Int("segments", plan.Delete).Int("not_expired", plan.Unexpired).
 		Msg("deleting the oldest commit-log files")
 	for i := range plan.Delete {
-		if i > 0 && !pause(ctx, r.cfg.FilePause) {
-			return nil
-		}
 		seg := r.cfg.Log.DropFirst(r.plan.Safe)
 		if seg == nil {
 			return nil
@@ -125,9 +128,6 @@ func (r *round) delete(ctx context.Context, plan Plan) error {
 		r.done.Segments++
 		if i >= plan.Delete-plan.Unexpired {
 			r.done.Unexpired++
-		}
-		if err := r.removeLeft(); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -168,9 +168,12 @@ func (r *round) leave(seg *segments.Segment) {
 	})
 }
 
-// removeLeft deletes files in order: up to the first that somebody still reads, and for not too long.
-func (r *round) removeLeft() error {
-	for r.mayRemove() {
+// removeLeft deletes files in order, with a pause between them: up to the first that somebody still reads, and for not too long.
+func (r *round) removeLeft(ctx context.Context) error {
+	for first := true; r.mayRemove(); first = false {
+		if !first && !pause(ctx, r.cfg.FilePause) {
+			return nil
+		}
 		l, now := r.leaving[0], r.cfg.Now()
 		if err := removeDurably(r.cfg.Disk, l.path); err != nil {
 			r.failed = now
@@ -206,35 +209,49 @@ func removeDurably(disk vfs.Disk, name string) error {
 	return disk.SyncDir(path.Dir(name))
 }
 
-// align makes queues and index begin where the log does (spec/store.md §9.4).
-func (r *round) align(ctx context.Context, least messages.PhysicalOffset) error {
-	var errs []error
+// eachQueue calls fn for every queue until it says that the round is over, and returns all errors.
+func (r *round) eachQueue(fn func(*consumequeue.Queue) (bool, error)) error {
 	var queues []*consumequeue.Queue
 	r.cfg.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) { queues = append(queues, q) })
+	var errs []error
 	for _, q := range queues {
-		n, err := r.alignQueue(q, least)
-		if err != nil {
-			errs = append(errs, err)
+		goOn, err := fn(q)
+		if errs = append(errs, err); !goOn {
+			break
 		}
-		r.done.QueueFiles += int64(n)
-		if n > 0 && !pause(ctx, r.cfg.QueuePause) {
-			return errors.Join(errs...)
-		}
-	}
-	r.cfg.Indexer.Send(messages.ExpireIndex{Below: least})
-	if len(errs) == 0 {
-		r.min = least
 	}
 	return errors.Join(errs...)
 }
 
-func (r *round) alignQueue(q *consumequeue.Queue, least messages.PhysicalOffset) (int, error) {
-	if err := q.SetMin(least); err != nil {
-		return 0, fmt.Errorf("raise the minimum of %s/%d: %w", q.Key().Topic, q.Key().QueueID, err)
+// raiseMins makes the queues begin where the log does (spec/store.md §8.7).
+func (r *round) raiseMins(least messages.PhysicalOffset) error {
+	err := r.eachQueue(func(q *consumequeue.Queue) (bool, error) {
+		if err := q.SetMin(least); err != nil {
+			return true, fmt.Errorf("raise the minimum of %s/%d: %w", q.Key().Topic, q.Key().QueueID, err)
+		}
+		return true, nil
+	})
+	if err == nil {
+		r.raised = least
 	}
-	n, err := q.DeleteExpired()
-	if err == nil && n > 0 {
-		err = q.Sync()
+	return err
+}
+
+// align deletes the files of queues and index that name only what is gone (spec/store.md §9.4).
+func (r *round) align(ctx context.Context, least messages.PhysicalOffset) error {
+	ended := false
+	err := r.eachQueue(func(q *consumequeue.Queue) (bool, error) {
+		n, err := q.DeleteExpired()
+		if err == nil && n > 0 {
+			err = q.Sync()
+		}
+		r.done.QueueFiles += int64(n)
+		ended = n > 0 && !pause(ctx, r.cfg.QueuePause)
+		return !ended, err
+	})
+	r.cfg.Indexer.Send(messages.ExpireIndex{Below: least})
+	if err == nil && !ended {
+		r.min = least
 	}
-	return n, err
+	return err
 }

@@ -51,6 +51,14 @@ func mark(err error) error {
 	return err
 }
 
+// explainMap names the limit that a mapping has most likely met.
+func explainMap(err error) error {
+	if errors.Is(err, syscall.ENOMEM) {
+		return fmt.Errorf("%w: too many mappings (vm.max_map_count), or no address space left", err)
+	}
+	return err
+}
+
 // checkMap refuses a mapping that would fault at once, or that does not fit the address space.
 func checkMap(n, size int64) error {
 	if n < 1 || n > size || int64(int(n)) != n {

@@ -133,7 +133,7 @@ func (f *osFile) Map(n int64, mode MapMode) (Mapping, error) {
 		return err
 	})
 	if err != nil {
-		return nil, rangeError("map", f.name, 0, n, err)
+		return nil, rangeError("map", f.name, 0, n, explainMap(err))
 	}
 	f.maps.add(m)
 	return m, nil

@@ -28,6 +28,12 @@ func TestPathErrorMarksAFullDisk(t *testing.T) {
 	require.NoError(t, rangeError("sync", "/store/a", 0, 0, nil))
 }
 
+func TestAMappingThatFailsNamesTheLimit(t *testing.T) { // L11
+	require.ErrorIs(t, explainMap(syscall.ENOMEM), syscall.ENOMEM)
+	require.ErrorContains(t, explainMap(syscall.ENOMEM), "vm.max_map_count")
+	require.Equal(t, syscall.EACCES, explainMap(syscall.EACCES))
+}
+
 func TestRetry(t *testing.T) {
 	calls := 0
 	err := retry(func() error {

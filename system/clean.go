@@ -194,7 +194,7 @@ func (s *Store) DeleteUnusedTopics(ctx context.Context, used func(topic string) 
 // ownTopic tells whether a topic's queues stay though nobody has configured it.
 func ownTopic(topic string) bool {
 	switch topic {
-	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp:
+	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime:
 		return true
 	}
 	return strings.HasPrefix(topic, messages.LMQTopicPrefix)

@@ -51,6 +51,7 @@ var script = []step{
 	{name: "send-v2"}, {name: "send-v2-oneway"}, {name: "send-v2-delay"}, {name: "send-v2-compressed"}, {name: "send-batch-java"},
 	{name: "send-v2-vip", port: "vip"}, {name: "send-v2-binary"}, {name: "send-v1-go"}, {name: "send-batch-go"},
 	{name: "send-oneway-go"}, {name: "send-trace"}, {name: "acl-signed-send"}, {name: "tx-half-send"},
+	{name: "tx-end-commit"}, {name: "tx-end-go", fix: set("commitOrRollback", "0")},
 	{name: "route-binary", port: "namesrv"}, {name: "acl-signed-route", port: "namesrv"}, {name: "topic-list-all", port: "namesrv", shape: true},
 	{name: "pull-found", fix: set("subVersion", "0")}, {name: "pull-go"}, {name: "pull-lite"}, {name: "pull-offset-moved"},
 	{name: "pull-no-matched", fix: set("sysFlag", "6", "subscription", "none", "expressionType", "TAG")},
@@ -73,8 +74,8 @@ var unplayed = map[string]string{
 	"register-broker-json": "remote brokers do not register here", "register-broker-oneway": "likewise",
 	"register-broker-slave": "likewise", "register-broker-compressed": "likewise", "query-data-version": "likewise",
 	"unregister-broker": "likewise",
-	"tx-check":          "to clients: transactions",
-	"tx-end-commit":     "transactions", "tx-end-rollback": "transactions", "tx-end-after-check": "transactions", "tx-end-go": "transactions",
+	"tx-check":          "to clients: TestTransactionCheckBack",
+	"tx-end-rollback":   "its half message has another place here: TestEndTransaction", "tx-end-after-check": "likewise",
 	"pull-retry-record": "needs the delay to be over",
 }
 

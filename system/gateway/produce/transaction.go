@@ -14,7 +14,7 @@ import (
 
 // halve turns a message into a half message. The client's WAIT is stored with it, as the original does (spec/store.md §11.1).
 func (p *Producers) halve(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message) error {
-	for _, topic := range []string{messages.TopicTransactionHalf, messages.TopicTransactionOp} {
+	for _, topic := range []string{messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime} {
 		if _, ok := p.b.Topics.Lookup(topic); ok {
 			continue
 		}

@@ -241,18 +241,20 @@ func TestAYoungHalfIsNotAskedFor(t *testing.T) {
 	})
 }
 
-// Nobody is online for two days: the half message is renewed, its checks are not counted, and it is there when its producer comes.
+// Nobody is online for hours: the half message is renewed, its checks are not counted, and it is there when its producer comes.
 func TestAMissingProducerLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, small(memfs.New()))
+		opt := small(memfs.New())
+		opt.FileReservedTime = 8 * time.Hour
+		s := open(t, opt)
 		producer := &asked{answer: nil}
 		tx := begin(t, s, system.TransactionOptions{Check: producer.check, MaxCheck: 3, Interval: 10 * time.Minute})
 		h := prepare(t, tx, draft("one"))
-		pass(48 * time.Hour)
+		pass(6 * time.Hour)
 		require.Zero(t, producer.count())
 		half := messages.QueueKey{Topic: messages.TopicTransactionHalf}
 		copies := s.MaxOffset(half)
-		require.InDelta(t, 48, int(copies), 10, "one an hour or so")
+		require.InDelta(t, 6, int(copies), 2, "one an hour or so")
 		producer.comes(true)
 		pass(10 * time.Minute)
 		require.Equal(t, 1, producer.count())
@@ -267,7 +269,7 @@ func TestAMissingProducerLosesNothing(t *testing.T) {
 		require.Equal(t, 1, producer.count())
 		prepare(t, tx, draft("two"))
 		producer.comes(false)
-		pass(73 * time.Hour)
+		pass(9 * time.Hour)
 		require.Equal(t, []string{"two"}, readable(t, s, givenUp), "fileReservedTime")
 	})
 }

@@ -49,8 +49,8 @@ func (r *rules) judge(h *half, now time.Time, end messages.QueueOffset) verdict 
 		return giveUp
 	case now.Sub(time.UnixMilli(h.storedMs)) >= r.renewAfter || end-h.at > r.spread:
 		return renew
-	case age < immunity:
-		return wait
+	case age >= 0 && age < immunity:
+		return wait // one from the future is not waited for: the clock has gone back
 	}
 	return check
 }

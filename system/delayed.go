@@ -11,10 +11,16 @@ import (
 	"github.com/actormq/actormq/messages"
 )
 
-// DeliverDelayed starts the delivery of delayed messages, or ends it: a store that becomes a slave must not deliver. Asking for
-// what is already so does nothing. When it ends, nothing is in flight and the offsets are saved; the error says why they
+// DeliverDelayed starts the delivery of delayed messages, or ends it; Open starts it on a master, and a slave refuses it with
+// ErrSlave. Asking for what is already so does nothing. When it ends, nothing is in flight and the offsets are saved; the error says why they
 // are not, and then some messages may be delivered twice. The context bounds the waiting.
 func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
+	if on && s.opt.Role == messages.Slave {
+		return fmt.Errorf("delivery of delayed messages: %w", ErrSlave)
+	}
+	if err := s.readable(); err != nil {
+		return fmt.Errorf("delivery of delayed messages: %w", err)
+	}
 	answer := messages.NewAnswer[struct{}]()
 	s.scheduler.Send(messages.DeliverDelayed{On: on, Answer: answer})
 	select {

@@ -22,9 +22,10 @@ func BenchmarkDelayedDelivery(b *testing.B) {
 
 func deliverAll(b *testing.B, puts bool) {
 	s, err := system.Open(system.Options{
-		Dir: b.TempDir(), SegmentBytes: 512 << 20, NoIndex: true, DelayLevels: "0s", NoDelayedDelivery: true,
+		Dir: b.TempDir(), SegmentBytes: 512 << 20, NoIndex: true, DelayLevels: "0s",
 	})
 	require.NoError(b, err)
+	require.NoError(b, s.DeliverDelayed(b.Context(), false))
 	body := strings.Repeat("b", 200)
 	for range b.N {
 		_, err := s.Put(b.Context(), later(1, body))

@@ -206,30 +206,55 @@ func TestOffsetsAreSavedAfterTheInterval(t *testing.T) {
 	})
 }
 
-func TestStartingTwiceDeliversOnceAndASlaveNothing(t *testing.T) {
-	opt := small(memfs.New())
-	opt.NoDelayedDelivery = true
-	inBubble(t, opt, func(t *testing.T, s *system.Store) {
+func TestStartingTwiceDeliversOnce(t *testing.T) {
+	inBubble(t, small(memfs.New()), func(t *testing.T, s *system.Store) {
+		for range 2 {
+			require.NoError(t, s.DeliverDelayed(t.Context(), false))
+		}
 		putAll(t, s, later(1, "a"), later(1, "b"))
 		<-time.After(time.Hour)
 		synctest.Wait()
-		require.Zero(t, s.MaxOffset(target), "a slave delivers nothing")
-		require.NoError(t, s.DeliverDelayed(t.Context(), false))
+		require.Zero(t, s.MaxOffset(target), "switched off")
 		for range 3 {
 			require.NoError(t, s.DeliverDelayed(t.Context(), true))
 		}
 		synctest.Wait()
 		require.Equal(t, []string{"a", "b"}, bodies(stored(t, s, target)))
-		for range 2 {
-			require.NoError(t, s.DeliverDelayed(t.Context(), false))
-		}
+		require.NoError(t, s.DeliverDelayed(t.Context(), false))
 		putAll(t, s, later(1, "c"), later(18, "d"))
 		<-time.After(3 * time.Hour)
 		synctest.Wait()
-		require.EqualValues(t, 2, s.MaxOffset(target), "switched off")
+		require.EqualValues(t, 2, s.MaxOffset(target), "switched off again")
 		require.NoError(t, s.DeliverDelayed(t.Context(), true))
 		synctest.Wait()
 		require.ElementsMatch(t, []string{"a", "b", "c", "d"}, bodies(stored(t, s, target)))
+	})
+}
+
+func TestASlaveDeliversNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		putAll(t, s, later(1, "a"))
+		require.NoError(t, s.Close(t.Context()))
+		opt.Role = messages.Slave
+		s, err = system.Open(opt)
+		require.NoError(t, err)
+		<-time.After(time.Hour)
+		synctest.Wait()
+		require.Zero(t, s.MaxOffset(target))
+		require.Empty(t, s.DelayOffsets())
+		require.ErrorIs(t, s.DeliverDelayed(t.Context(), true), system.ErrSlave)
+		require.NoError(t, s.Close(t.Context()))
+		opt.Role = messages.SyncMaster
+		s, err = system.Open(opt)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, []string{"a"}, bodies(stored(t, s, target)))
+		require.NoError(t, s.Close(t.Context()))
+		require.ErrorIs(t, s.DeliverDelayed(t.Context(), true), system.ErrStopped)
 	})
 }
 
@@ -440,7 +465,7 @@ func TestPutsThatAreRefusedAreMadeAgain(t *testing.T) {
 func TestCrashesDuringDeliveryLoseNothing(t *testing.T) {
 	for _, flush := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
 		t.Run(flush.String(), func(t *testing.T) {
-			for seed := range uint64(40) {
+			for seed := range uint64(30) {
 				synctest.Test(t, func(t *testing.T) { crashDuringDelivery(t, flush, seed) })
 			}
 		})

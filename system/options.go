@@ -76,9 +76,6 @@ type Options struct {
 	RedeleteInterval    time.Duration // redeleteHangedFileInterval; default 120 s
 	BallastBytes        int64         // room that is kept for a full disk; default 64 MiB, a segment at most; -1 for none
 
-	// NoDelayedDelivery leaves delayed messages where they are, as on a slave, until DeliverDelayed starts their delivery.
-	NoDelayedDelivery bool
-
 	MaxPendingPuts  int   // puts in flight; beyond it a put is refused with OS_PAGECACHE_BUSY; default 65,536
 	MaxPendingBytes int64 // bytes of them; default 256 MiB
 	MaxParkedPulls  int   // pulls held back at once; default 100,000

@@ -85,7 +85,7 @@ func Open(opt Options) (*Store, error) {
 	s.cast = newCast(opt)
 	s.cleaner = s.newCleaner()
 	err = s.spawn()
-	if err == nil && !opt.NoDelayedDelivery {
+	if err == nil && opt.Role != messages.Slave {
 		err = s.DeliverDelayed(context.Background(), true)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,4 +63,20 @@ func TestOptionsThatToolsRead(t *testing.T) {
 	}
 	require.Contains(t, options, "storePathRootDir="+n.dir+"\n", "the one in use")
 	require.Contains(t, options, "brokerIP1=127.0.0.1\n")
+}
+
+// Tools see how far each delay level is: 45 as followers ask for it, and among the values of the broker's state.
+func TestDelayLevelsThatToolsRead(t *testing.T) {
+	n := serve(t)
+	_, _, err := run("produce", "--namesrv", n.names, "--topic", "T", "--property", "DELAY=1", "a", "b", "c")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		var offsets remoting.DelayOffsetTable
+		require.NoError(t, n.ask(remoting.RequestGetAllDelayOffset, "").DecodeBody(&offsets))
+		return offsets.OffsetTable[1] == 3
+	}, 10*time.Second, 20*time.Millisecond)
+	var state remoting.KVTable
+	require.NoError(t, n.ask(remoting.RequestGetBrokerRuntimeInfo, "").DecodeBody(&state))
+	require.Equal(t, "3,3", state.Table["scheduleMessageOffset_1"])
+	require.NotContains(t, state.Table, "scheduleMessageOffset_2")
 }

@@ -104,3 +104,23 @@ func TestBackwardCommitsAreRefusedOnRequest(t *testing.T) {
 		require.Equal(t, map[bool]string{false: "4", true: "9"}[refused], ext(a, "offset"))
 	}
 }
+
+func TestSendsAreRefusedBeforeTheirTime(t *testing.T) {
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.AcceptFromMs = time.Now().Add(time.Hour).UnixMilli() })
+	w.topic("T", 1)
+	a := w.dial("broker").ask(sending("T", "m"))
+	require.Equal(t, remoting.ResponseSystemError, a.Code)
+	require.Contains(t, a.Remark, "broker unable to service, until 20")
+	require.Equal(t, "DefaultRegion", ext(a, "MSG_REGION"), "as every answer to a send")
+}
+
+func TestRepliesAreOnlyPushedOnRequest(t *testing.T) {
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.DropReplies = true })
+	reply := recordedRequest(t, "reply-send-no-client")
+	a := w.dial("broker").ask(reply)
+	require.Equal(t, remoting.ResponseSystemError, a.Code)
+	require.Contains(t, a.Remark, "[REPLY_TO_CLIENT] is null")
+	require.Equal(t, "0", ext(a, "msgId"))
+	_, end := w.store.LogRange()
+	require.Zero(t, end, "nothing is stored")
+}

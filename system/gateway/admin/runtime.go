@@ -142,7 +142,7 @@ func (t *Tools) runtime(r *gateway.Request) {
 		"putMessageAverageSize": strconv.FormatFloat(average, 'f', -1, 64), "putMessageEntireTimeMax": "0",
 		"putMessageDistributeTime": "[<=0ms]:0 [0~10ms]:0 ", "getMessageEntireTimeMax": "0",
 		"putLatency99": "0", "putLatency999": "0", "dispatchMaxBuffer": "0", "dispatchBehindBytes": "0",
-		"pageCacheLockTimeMills": "0", "earliestMessageTimeStamp": "-1", "startAcceptSendRequestTimeStamp": "0",
+		"pageCacheLockTimeMills": "0", "earliestMessageTimeStamp": "-1", "startAcceptSendRequestTimeStamp": n(t.b.Policy().AcceptFromMs),
 		"commitLogMinOffset": n(int64(max(first, 0))), "commitLogMaxOffset": n(int64(end)), "commitLogDiskRatio": logRatio,
 		"consumeQueueDiskRatio": queueRatio, "remainTransientStoreBufferNumbs": n(1<<31 - 1), "remainHowManyDataToFlush": "0 B",
 	}

@@ -72,6 +72,8 @@ type Policy struct {
 	CheckWrites      bool          // strictPermission: sends to a topic, or at a broker, without write permission are refused
 	SlaveReads       bool          // slaveReadEnable: slow readers are sent to a slave
 	RejectHalf       bool          // rejectTransactionMessage
+	AcceptFromMs     int64         // startAcceptSendRequestTimeStamp: sends before that time are refused
+	DropReplies      bool          // storeReplyMessageEnable=false: replies are only pushed to their requesters
 	LongPollingOff   bool          // longPollingEnable=false: a pull is held for ShortPolling
 	ShortPolling     time.Duration // shortPollingTimeMills; default 1 s
 	NotifyOff        bool          // notifyConsumerIdsChangedEnable=false

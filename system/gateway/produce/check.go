@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
@@ -23,6 +24,10 @@ var forbidden = map[string]struct{}{
 func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
 	topic, known := p.b.Topics.Lookup(h.Topic)
 	policy := p.b.Policy()
+	if r.At.UnixMilli() < policy.AcceptFromMs {
+		until := time.UnixMilli(policy.AcceptFromMs).Format("2006-01-02 15:04:05")
+		return metadata.TopicConfig{}, refuse(remoting.ResponseSystemError, "broker unable to service, until %s", until)
+	}
 	if !policy.Writeable() && (topic.Order || policy.CheckWrites) {
 		return topic, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}

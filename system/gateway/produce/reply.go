@@ -35,7 +35,7 @@ func (p *Producers) reply(r *gateway.Request) {
 	conn, err := p.requester(m.Properties)
 	if err != nil {
 		d.pushErr = err
-		p.b.Store.PutAsync(m, waits(h.Properties), p.deadline(r.At), d.done)
+		p.keepReply(d, m, waits(h.Properties))
 		return
 	}
 	answer := conn.Call(p.replyPush(r, &h), replyTimeout)
@@ -45,8 +45,17 @@ func (p *Producers) reply(r *gateway.Request) {
 			to, _ := m.Properties.Get(messages.PropertyReplyToClient)
 			d.pushErr = refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
 		}
-		p.b.Store.PutAsync(m, waits(h.Properties), time.Now().Add(p.b.PutTimeout), d.done)
+		p.keepReply(d, m, waits(h.Properties))
 	}()
+}
+
+// keepReply stores a reply, unless replies are only pushed, and answers its sender.
+func (p *Producers) keepReply(d *placed, m *messages.Message, waitStored bool) {
+	if p.b.Policy().DropReplies {
+		d.done(messages.PutResult{Status: messages.ServiceNotAvailable}, nil)
+		return
+	}
+	p.b.Store.PutAsync(m, waitStored, p.deadline(time.Now()), d.done)
 }
 
 // requester is the connection that waits for a reply.

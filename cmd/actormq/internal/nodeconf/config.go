@@ -122,6 +122,12 @@ func (c *Config) Set(key, value, source string) error {
 		c.set[key] = setting{value: value, source: source}
 		return nil
 	}
+	if only, is := fixed[key]; is {
+		if value == only || value == "null" && only == "" { // as getBrokerConfig of RocketMQ shows it
+			return nil
+		}
+		return fmt.Errorf("%w: %s=%s (%s): only %q is supported", ErrConfig, key, value, source, only)
+	}
 	if slices.Contains(withoutEffect, key) {
 		c.Ignored = append(c.Ignored, key)
 		return nil

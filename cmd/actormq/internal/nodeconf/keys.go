@@ -108,6 +108,10 @@ var keys = slices.Concat([]keyDef{
 		integer(func(c *Config) *int { return &c.Gateway.TransactionMaxCheck }, 1, math.MaxInt32)},
 	{"searchOffsetNearest", "true", "a search by time answers the nearer message, as RocketMQ 4.x; false: the first one not older",
 		nearestByTime},
+	{"storeReplyMessageEnable", "true", "keep replies in the topic of replies",
+		negated(func(c *Config) *bool { return &c.Gateway.Broker.Policy.DropReplies })},
+	{"startAcceptSendRequestTimeStamp", "0", "ms since 1970 before which sends are refused",
+		number(func(c *Config) *int64 { return &c.Gateway.Broker.Policy.AcceptFromMs }, 0, math.MaxInt64)},
 	{"strictPermission", "false", "refuse sends without write permission, which RocketMQ 4.x does not",
 		boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.CheckWrites })},
 	{"refuseBackwardOffsets", "false", "refuse commits of lower offsets, unless the group has just been reset; RocketMQ 4.x does not",
@@ -125,7 +129,10 @@ var keys = slices.Concat([]keyDef{
 }, diskKeys, edgeKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
-var fixed = map[string]string{"filterServerNums": "0", "useTLS": "false"}
+var fixed = map[string]string{
+	"filterServerNums": "0", "useTLS": "false", "enableDLegerCommitLog": "false", "messageStorePlugIn": "",
+	"readOnlyCommitLogStorePaths": "",
+}
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
@@ -135,7 +142,7 @@ var withoutEffect = []string{
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
 	"registerBrokerTimeoutMills",
-	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "storeReplyMessageEnable", "rocketmqHome",
+	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "rocketmqHome",
 	"diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
 	"slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
@@ -143,9 +150,25 @@ var withoutEffect = []string{
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"flushLeastPagesWhenWarmMapedFile", "enableScheduleMessageStats", "enableScheduleAsyncDeliver",
 	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked", "fastFailIfNoBufferInStorePool",
-	"brokerFastFailureEnable", "startAcceptSendRequestTimeStamp", "forceRegister",
+	"brokerFastFailureEnable", "forceRegister",
 	"highSpeedMode", "commercialEnable", "serverWorkerThreads", "serverSelectorThreads",
 	"serverSocketSndBufSize", "serverSocketRcvBufSize", "useEpollNativeSelector",
+	"autoDeleteUnusedStats", "bitMapLengthConsumeQueueExt", "channelNotActiveInterval", "clientAsyncSemaphoreValue",
+	"clientCallbackExecutorThreads", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout",
+	"clientManagerThreadPoolQueueCapacity", "clientOnewaySemaphoreValue", "clientPooledByteBufAllocatorEnable",
+	"clientSocketRcvBufSize", "clientSocketSndBufSize", "clientWorkerThreads", "commercialBaseCount",
+	"commercialBigCount", "commercialTimerCount", "commercialTransCount", "compressedRegister", "connectTimeoutMillis",
+	"consumerFallbehindThreshold", "consumerManagerThreadPoolQueueCapacity", "dLegerGroup", "dLegerPeers",
+	"dLegerSelfId", "debugLockEnable", "disableConsumeIfConsumerReadSlowly", "enableCalcFilterBitMap",
+	"enableDetailStat", "endTransactionPoolQueueCapacity", "expectConsumerNumUseFilter", "filterDataCleanTimeSpan",
+	"flushConsumerOffsetHistoryInterval", "heartbeatThreadPoolQueueCapacity", "isEnableBatchPush", "isolateLogEnable",
+	"maxDelayTime", "maxErrorRateOfBloomFilter", "maxLmqConsumeQueueNum", "preferredLeaderId",
+	"processReplyMessageThreadPoolNums", "putMessageFutureThreadPoolNums", "putMsgIndexHightWater",
+	"putThreadPoolQueueCapacity", "queryThreadPoolQueueCapacity", "replyThreadPoolQueueCapacity",
+	"serverAsyncSemaphoreValue", "serverCallbackExecutorThreads", "serverChannelMaxIdleTimeSeconds",
+	"serverOnewaySemaphoreValue", "serverPooledByteBufAllocatorEnable", "serverSocketBacklog",
+	"storePathDLedgerCommitLog", "waitTimeMillsInHeartbeatQueue", "waitTimeMillsInPullQueue",
+	"waitTimeMillsInTransactionQueue", "writeBufferHighWaterMark", "writeBufferLowWaterMark",
 }
 
 type applier = func(c *Config, value string) error

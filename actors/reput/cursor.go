@@ -113,7 +113,11 @@ func (c *cursor) hop(to messages.PhysicalOffset, err error) {
 func (c *cursor) resync(cause error) {
 	from, file := c.pos, c.path()
 	start := c.log.SegmentStart(from)
-	n, ok := record.Resync(c.bytes, from, c.segmentEnd())
+	end := c.segmentEnd()
+	if from+messages.PhysicalOffset(len(c.bytes)) < end {
+		end = 0
+	}
+	n, ok := record.Resync(c.bytes, from, end)
 	if !ok {
 		n = len(c.bytes)
 	}

@@ -29,6 +29,8 @@ type Queue struct {
 	loaded  bool       // nothing is known of what an earlier process had synced; until the first Sync
 	failed  error      // a failed sync: what was lost is unknown, so it stays
 	damaged error      // what recovery found
+	tidy    bool       // recovery has found only zeros behind the last unit
+	sound   bool       // recovery has looked at every unit
 }
 
 func newQueue(t *Table, key messages.QueueKey) *Queue {
@@ -67,6 +69,13 @@ func (q *Queue) Damaged() error {
 	q.io.Lock()
 	defer q.io.Unlock()
 	return q.damaged
+}
+
+// Tidy tells whether OpenTable has found nothing but zeros behind the last unit: then Truncate(Max()) has nothing to clear.
+func (q *Queue) Tidy() bool {
+	q.io.Lock()
+	defer q.io.Unlock()
+	return q.tidy
 }
 
 // Append puts the unit of the record with queue offset at into the queue. It is done at once and readable; it is in no

@@ -204,8 +204,11 @@ func (q *Queue) Search(physical messages.PhysicalOffset) (messages.QueueOffset, 
 }
 
 // Verify reads every unit between Min and Max and checks that each is valid and names a record behind the one before.
-// For inspection; it takes long on a large queue.
+// For inspection, before the queue grows; it takes long on a large queue. What OpenTable has looked at is not read again.
 func (q *Queue) Verify() error {
+	if q.sound {
+		return nil
+	}
 	t := q.tail.Load()
 	var buf [readUnits]Unit
 	last := messages.PhysicalOffset(-1)

@@ -203,6 +203,7 @@ func (q *Queue) findEnd(files []foundFile) error {
 		if part.begin == part.end {
 			continue
 		}
+		q.tidy, q.sound = part.tidy && q.damaged == nil, part.sound && first == last
 		q.first, q.last, q.begin = first.start, last.start, first.start
 		if first == last {
 			q.begin = part.begin
@@ -221,6 +222,7 @@ type filePart struct {
 	begin, end  int64
 	physicalEnd int64
 	damage      error
+	tidy, sound bool
 }
 
 func (q *Queue) partOf(file foundFile) (filePart, error) {
@@ -229,11 +231,11 @@ func (q *Queue) partOf(file foundFile) (filePart, error) {
 		return filePart{}, err
 	}
 	defer r.close()
-	begin, end, err := r.bounds()
+	begin, end, sound, err := r.bounds()
 	if err != nil {
 		return filePart{}, err
 	}
-	part := filePart{begin: file.start + begin, end: file.start + end, physicalEnd: -1}
+	part := filePart{begin: file.start + begin, end: file.start + end, physicalEnd: -1, sound: sound}
 	if begin == end { // it is not empty, so what is in it is damaged
 		part.damage = q.corrupt(file.start, part.end, ErrUnit)
 		return part, nil
@@ -246,7 +248,10 @@ func (q *Queue) partOf(file foundFile) (filePart, error) {
 	clean, err := r.zeros(end)
 	if !clean {
 		part.damage = q.corrupt(file.start, part.end, ErrUnit)
+		return part, err
 	}
+	behind, err := vfs.DataFrom(r.file, min(end+readUnits, r.units)*UnitBytes)
+	part.tidy = err == nil && behind >= file.size
 	return part, err
 }
 
@@ -304,22 +309,23 @@ func (r *unitReader) at(i int64) (Unit, error) {
 }
 
 // bounds finds the units [begin, end) of the file. Everything that was ever synced lies in front of end, whatever a power
-// cut has left behind it: the search moves its lower bound to valid units only.
-func (r *unitReader) bounds() (begin, end int64, err error) {
+// cut has left behind it: the search moves its lower bound to valid units only. It is sound when it has looked at all of them.
+func (r *unitReader) bounds() (begin, end int64, sound bool, err error) {
 	if begin, err = r.skipFillers(); err != nil || begin == r.units {
-		return begin, begin, err
+		return begin, begin, false, err
 	}
 	first, err := r.at(begin)
 	if err != nil || !first.Valid() {
-		return begin, begin, err
+		return begin, begin, false, err
 	}
 	grown := func(u Unit) bool { return u.Valid() && u.PhysicalOffset > first.PhysicalOffset }
 	last, err := r.lastWhere(begin, grown)
 	if err != nil {
-		return begin, begin, err
+		return begin, begin, false, err
 	}
-	end, err = r.verified(max(begin, last-readUnits), last)
-	return begin, end, err
+	from := max(begin, last-readUnits)
+	end, err = r.verified(from, last)
+	return begin, end, from == begin, err
 }
 
 func (r *unitReader) skipFillers() (int64, error) {

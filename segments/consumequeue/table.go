@@ -312,6 +312,48 @@ func (t *Table) Sync() error {
 	return inParallel(len(queues), func(i int) error { return queues[i].Sync() })
 }
 
+// SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it. It belongs to
+// recovery: nothing else may be using the queues. Where the disk can sync a tree that is one call.
+func (t *Table) SyncAll() error {
+	var queues []*Queue
+	t.Each(func(_ messages.QueueKey, q *Queue) { queues = append(queues, q) })
+	if len(queues) == 0 {
+		return nil
+	}
+	if err := inParallel(len(queues), func(i int) error { return queues[i].Write() }); err != nil {
+		return err
+	}
+	done, err := vfs.SyncTree(t.disk, t.dir)
+	if err != nil {
+		return fmt.Errorf("sync consume queues: %w", err)
+	}
+	return inParallel(len(queues), func(i int) error {
+		if done {
+			queues[i].synced()
+			return nil
+		}
+		queues[i].touchAll()
+		return queues[i].Sync()
+	})
+}
+
+// Verify verifies every queue, several at a time, and returns those that are not sound, with the reason (see Queue.Verify).
+func (t *Table) Verify() map[*Queue]error {
+	var queues []*Queue
+	t.Each(func(_ messages.QueueKey, q *Queue) { queues = append(queues, q) })
+	var mu sync.Mutex
+	bad := map[*Queue]error{}
+	_ = inParallel(len(queues), func(i int) error {
+		if err := queues[i].Verify(); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			bad[queues[i]] = err
+		}
+		return nil
+	})
+	return bad
+}
+
 // Close closes all descriptors. It writes nothing: Sync first.
 func (t *Table) Close() error {
 	if err := t.files.close(); err != nil {

@@ -67,6 +67,25 @@ func (q *Queue) syncFiles() error {
 	return nil
 }
 
+// synced notes that the disk has made everything durable.
+func (q *Queue) synced() {
+	q.io.Lock()
+	defer q.io.Unlock()
+	q.dirty, q.loaded, q.names = nil, false, false
+	q.unsynced.Store(false)
+}
+
+// touchAll marks every file, and the names of all, as not durable.
+func (q *Queue) touchAll() {
+	q.io.Lock()
+	defer q.io.Unlock()
+	for start := q.first; start >= 0 && start <= q.last; start += q.table.units {
+		q.touch(start)
+	}
+	q.names = true
+	q.unsynced.Store(true)
+}
+
 func (q *Queue) write() error {
 	t := q.tail.Load()
 	end := t.max.Load()

@@ -12,7 +12,8 @@ var magicPrefix = []byte{0xDA, 0xA3, 0x20}
 
 // Resync finds where the log goes on behind damage (spec/store.md §16, W3): b begins with the damage and ends at a known
 // end, that is where a record is known to begin or the readable part of the segment stops; at is the physical offset of
-// its first byte, segmentEnd that of the segment's end. It returns how far behind the damage that is; not ok: nothing in b
+// its first byte, segmentEnd that of the segment's end when b reaches it, or when only zeros follow b there, 0 otherwise. It
+// returns how far behind the damage that is; not ok: nothing in b
 // is believed.
 //
 // A record is believed when a chain of records begins with it that runs to a known end: each is whole, has its body's
@@ -74,8 +75,7 @@ func chain(b []byte, at, segmentEnd messages.PhysicalOffset) (broken int, ok boo
 		here := at + messages.PhysicalOffset(n)
 		switch {
 		case err == nil && kind == KindBlank:
-			filled := at+messages.PhysicalOffset(len(b)) == segmentEnd && messages.PhysicalOffset(r.Size) == segmentEnd-here
-			return n, filled && allZero(b[n+BlankBytes:])
+			return n, messages.PhysicalOffset(r.Size) == segmentEnd-here && allZero(b[n+BlankBytes:])
 		case err != nil:
 			return n, n > 0 && allZero(b[n:])
 		case r.PhysicalOffset != here || !follows(next, &r):

@@ -42,7 +42,7 @@ func TestResyncBelievesAChainToAKnownEnd(t *testing.T) {
 		"a blank that fills the segment":    {append(blank, zeros...), end + 100, true},
 		"a blank that fills something else": {append(blank, zeros...), end + 101, false},
 		"a blank with something behind":     {append(blank, bytes.Repeat([]byte{1}, 92)...), end + 100, false},
-		"a blank, more of the log behind":   {blank, end + 100, false},
+		"a blank, more of the log behind":   {append(blank, zeros...), 0, false},
 		"something else":                    {[]byte("something else"), end + 500, false},
 	} {
 		b := append(append(bytes.Clone(junk), good...), c.behind...)

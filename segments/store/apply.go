@@ -163,9 +163,13 @@ func (s *Store) cutIndex(p *Plan) error {
 	return s.indexOrNone(s.Index.Truncate(p.Index.Cut))
 }
 
-// syncDerived makes queues and index durable.
-func (s *Store) syncDerived(*Plan) error {
-	err := s.Queues.Sync()
+// syncDerived makes queues and index durable; after an unclean stop also what was found of them.
+func (s *Store) syncDerived(p *Plan) error {
+	sync := s.Queues.Sync
+	if p != nil && !p.Clean && !s.scratch {
+		sync = s.Queues.SyncAll
+	}
+	err := sync()
 	if s.Index != nil {
 		err = errors.Join(err, s.Index.Flush())
 	}

@@ -67,6 +67,10 @@ func (j *judge) eachQueue(fn func(*verdict) error) error {
 // queuesAlone judges the queues before the log is read: those found damaged, and after an unclean stop, when pages may be
 // missing anywhere, those that are not sound from end to end.
 func (j *judge) queuesAlone() error {
+	var unsound map[*consumequeue.Queue]error
+	if !j.Clean {
+		unsound = j.queues.Verify()
+	}
 	return j.eachQueue(func(v *verdict) error {
 		if err := v.q.Damaged(); err != nil && v.q.PhysicalEnd() < 0 {
 			j.dropQueue(v, err)
@@ -77,7 +81,7 @@ func (j *judge) queuesAlone() error {
 		if gone, err := j.deleted(v); gone || err != nil || j.Clean {
 			return err
 		}
-		err := v.q.Verify()
+		err := unsound[v.q]
 		var damage *segments.CorruptionError
 		if errors.As(err, &damage) {
 			j.dropQueue(v, err)
@@ -248,7 +252,7 @@ func (j *judge) finish() error {
 			return
 		}
 		step := QueueStep{Queue: v.key, Drop: v.drop, Cut: v.cut, Why: v.why}
-		if step.Cut < 0 && !j.Clean && v.seen > 0 {
+		if step.Cut < 0 && !j.Clean && v.seen > 0 && !v.q.Tidy() {
 			step.Cut = v.q.Max() // units of a lost run may lie behind
 		}
 		if step.Drop || step.Cut >= 0 {

@@ -256,7 +256,14 @@ func usedBytes(seg *segments.Segment, from int64) (Span, error) {
 	s := Span{From: at, To: at}
 	buf := make([]byte, 1<<20)
 	found := false
-	for off := from; off < seg.Size(); off += int64(len(buf)) {
+	for off := from; ; off += int64(len(buf)) {
+		var err error
+		if off, err = seg.DataFrom(off); err != nil {
+			return Span{}, fmt.Errorf("look behind the end: %w", err)
+		}
+		if off >= seg.Size() {
+			break
+		}
 		b := buf[:min(int64(len(buf)), seg.Size()-off)]
 		if n, err := seg.ReadAt(b, off); n < len(b) {
 			return Span{}, fmt.Errorf("look behind the end: %w", err)

@@ -17,15 +17,20 @@ import (
 // that begins with a sound record, since no body reaches over it. A record whose lengths add up, and of which only the body
 // is damaged, tells by itself where the next one begins.
 func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset, bool) {
+	used, err := usedBytes(seg, int64(it.From)-seg.Start())
+	if err != nil {
+		used = Span{From: it.From, To: messages.PhysicalOffset(seg.Start() + seg.Size())} // reading the map will say so too
+	}
 	if to, ok := overBody(it, seg); ok {
 		return to, true
 	}
 	named, found := w.nextNamed(it.From)
-	b := seg.Data()[int64(it.From)-seg.Start() : seg.Wrote()]
-	if n := int64(named - it.From); found && n < int64(len(b)) {
-		b = b[:n]
+	from, segmentEnd := int64(it.From)-seg.Start(), messages.PhysicalOffset(seg.Start()+seg.Size())
+	b := seg.Data()[from:min(seg.Wrote(), max(from, int64(used.To)-seg.Start()+zeroMargin))]
+	if found && named < segmentEnd {
+		b, segmentEnd = seg.Data()[from:int64(named)-seg.Start()], 0
 	}
-	if n, ok := record.Resync(b, it.From, messages.PhysicalOffset(seg.Start()+seg.Size())); ok {
+	if n, ok := record.Resync(b, it.From, segmentEnd); ok {
 		return it.From + messages.PhysicalOffset(n), true
 	}
 	view := w.Log.View()
@@ -40,6 +45,9 @@ func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset,
 	}
 	return named, found
 }
+
+// zeroMargin is how many of the zeros behind a segment's last bytes are looked at: more than end any record.
+const zeroMargin = 4096
 
 // overBody returns the place behind a record of which only the body is damaged, when a sound record follows, perhaps behind
 // more of that kind.

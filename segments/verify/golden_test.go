@@ -13,7 +13,7 @@ import (
 	"github.com/actormq/actormq/testkit/golden"
 )
 
-func goldenStore(t *testing.T, name string) store.Params {
+func goldenStore(t testing.TB, name string) store.Params {
 	t.Helper()
 	g := golden.Load(name)
 	dir, err := g.Unpack(t.TempDir())

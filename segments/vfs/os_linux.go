@@ -5,6 +5,7 @@ package vfs
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,36 @@ func (mappings) add(*osMapping)    {}
 func (mappings) remove(*osMapping) {}
 
 func (f *osFile) dataSync() error { return withFD(f.conn, unix.Fdatasync) }
+
+// SyncTree syncs the whole file system that holds the folder.
+func (osDisk) SyncTree(dir string) (bool, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return true, pathError("sync tree", dir, err)
+	}
+	err = retry(func() error { return unix.Syncfs(int(f.Fd())) })
+	return true, pathError("sync tree", dir, errors.Join(err, f.Close()))
+}
+
+// DataFrom asks the file system, which knows its holes and, mostly, what was reserved and never written.
+func (f *osFile) DataFrom(off int64) (int64, error) {
+	size, err := f.Size()
+	if err != nil || off >= size {
+		return size, err
+	}
+	at := off
+	err = withFD(f.conn, func(fd int) (err error) {
+		at, err = unix.Seek(fd, off, unix.SEEK_DATA)
+		return err
+	})
+	switch {
+	case errors.Is(err, unix.ENXIO): // nothing behind
+		return size, nil
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+		return off, nil
+	}
+	return at, rangeError("look for data in", f.name, off, size-off, err)
+}
 
 func blockBytes(st *unix.Statfs_t) int64 {
 	if st.Frsize > 0 {

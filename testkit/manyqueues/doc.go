@@ -1,5 +1,6 @@
-// Command manyqueues makes a store with many queues, kills the process that made it, and measures how long the store takes to open
-// again, how much memory that needs, and how many descriptors and maps. File sizes and limits are the defaults.
+// Command manyqueues makes a store with many queues as a killed process leaves it, and measures how long the store takes to open, how
+// much memory that needs, and how many descriptors and maps; then the same after a clean stop. File sizes and limits are the
+// defaults.
 //
 //	go run ./testkit/manyqueues -dir DIR [-topics 20000] [-queues 5] [-messages 2]
 //

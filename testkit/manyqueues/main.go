@@ -6,13 +6,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/system"
 )
 
@@ -21,7 +25,7 @@ type options struct {
 	topics, queues, messages int
 	limit                    time.Duration
 	memoryMiB                int64
-	build                    bool
+	profile                  string
 }
 
 func main() {
@@ -32,105 +36,92 @@ func main() {
 	flag.IntVar(&o.messages, "messages", 2, "messages of each queue")
 	flag.DurationVar(&o.limit, "limit", 20*time.Second, "most that opening may take")
 	flag.Int64Var(&o.memoryMiB, "memory", 1536, "most resident memory that opening may need, MiB")
-	flag.BoolVar(&o.build, "build", false, "only make the store, and do not close it")
+	flag.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of the first opening")
 	flag.Parse()
-	run := measure
-	if o.build {
-		run = build
-	}
-	if err := run(o); err != nil {
+	if err := measure(o); err != nil {
 		fmt.Fprintln(os.Stderr, "manyqueues:", err)
 		os.Exit(1)
 	}
 }
 
-// open opens the store as a node with defaults does.
-func open(o options) (*system.Store, error) { return system.Open(system.Options{Dir: o.dir}) }
-
-// build fills a store and ends the process without closing it.
+// build writes the files of a broker that was killed: records in the log, a unit for all but the last hundred of them, and the
+// abort marker.
 func build(o options) error {
-	s, err := open(o)
+	p := store.Defaults(o.dir)
+	if err := os.MkdirAll(p.CommitLogDir, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(p.CommitLogDir, segments.Name(0)))
 	if err != nil {
 		return err
 	}
-	var wg sync.WaitGroup
-	var failed atomic.Pointer[error]
-	const producers = 16
-	for p := range producers {
-		wg.Go(func() {
-			for n := range o.messages {
-				for t := p; t < o.topics; t += producers {
-					for q := range o.queues {
-						m := &messages.Message{Topic: fmt.Sprint("Topic", t), QueueID: int32(q), Body: fmt.Appendf(nil, "%d/%d/%d", t, q, n)}
-						if _, err := s.Put(context.Background(), m); err != nil {
-							failed.Store(&err)
-							return
-						}
-					}
-				}
+	at := messages.PhysicalOffset(0)
+	units := make([][]byte, o.topics*o.queues)
+	var buf []byte
+	left := o.messages * o.topics * o.queues
+	for n := range o.messages {
+		for i := range units {
+			m := messages.Message{Topic: topic(i / o.queues), QueueID: int32(i % o.queues), Body: fmt.Appendf(nil, "%d/%d", i, n)}
+			r, err := record.Append(nil, &m)
+			if err != nil {
+				return err
 			}
-		})
+			record.SetPlace(r, messages.QueueOffset(n), at, time.Now().UnixMilli())
+			buf = append(buf, r...)
+			if left--; left >= 100 {
+				units[i] = consumequeue.Unit{PhysicalOffset: at, Size: int32(len(r))}.AppendTo(units[i])
+			}
+			at += messages.PhysicalOffset(len(r))
+		}
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
+	if int64(at) > p.SegmentBytes-record.BlankBytes {
+		return errors.New("that is more than one segment of messages")
 	}
-	// The queues' files are written every second: wait until the last one is there.
-	last := 0
-	for range time.Tick(2 * time.Second) {
-		n, err := folders(o.dir + "/consumequeue")
-		if err != nil {
+	_, err = log.Write(buf)
+	if err := errors.Join(err, log.Truncate(p.SegmentBytes), log.Close()); err != nil {
+		return err
+	}
+	for i, u := range units {
+		dir := filepath.Join(p.ConsumeQueueDir(), topic(i/o.queues), strconv.Itoa(i%o.queues))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), writeQueue(filepath.Join(dir, segments.Name(0)), u, p.ConsumeQueueFileBytes)); err != nil {
 			return err
 		}
-		if n == last && n > 0 {
-			break
-		}
-		last = n
 	}
-	os.Exit(0)
-	return nil
+	return os.WriteFile(p.AbortPath(), nil, 0o644)
 }
 
-// folders counts the folders two levels below one.
-func folders(dir string) (n int, err error) {
-	topics, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+func topic(i int) string { return fmt.Sprint("Topic", i) }
+
+func writeQueue(name string, units []byte, size int64) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
 	}
-	for _, t := range topics {
-		queues, err := os.ReadDir(dir + "/" + t.Name())
-		if err != nil {
-			return 0, err
-		}
-		n += len(queues)
-	}
-	return n, err
+	_, err = f.Write(units)
+	return errors.Join(err, f.Truncate(size), f.Close())
 }
 
 func measure(o options) error {
 	if _, err := os.Stat(o.dir); err == nil {
 		return fmt.Errorf("%s exists", o.dir)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	began := time.Now()
-	child := exec.Command(self, "-build", "-dir", o.dir, "-topics", fmt.Sprint(o.topics), "-queues", fmt.Sprint(o.queues), "-messages", fmt.Sprint(o.messages))
-	child.Stderr = os.Stderr
-	if err := child.Run(); err != nil {
+	if err := build(o); err != nil {
 		return fmt.Errorf("make the store: %w", err)
 	}
-	fmt.Printf("made %d queues with %d messages each in %v, and died\n", o.topics*o.queues, o.messages, time.Since(began).Round(time.Millisecond))
+	fmt.Printf("made %d queues with %d messages each in %v\n", o.topics*o.queues, o.messages, time.Since(began).Round(time.Millisecond))
 
 	var bad []error
 	for _, how := range []string{"after a crash", "after a clean stop"} {
+		stop := profile(o.profile)
+		o.profile = ""
 		began := time.Now()
-		s, err := open(o)
+		s, err := system.Open(system.Options{Dir: o.dir})
 		if err != nil {
 			return err
 		}
 		took := time.Since(began)
+		stop()
 		peak, maps, files := resources()
 		fmt.Printf("opened %s in %v; %d MiB resident at most, %d maps, %d descriptors\n", how, took.Round(time.Millisecond), peak, maps, files)
 		if took > o.limit {
@@ -157,7 +148,7 @@ func measure(o options) error {
 func lookUp(s *system.Store, o options) error {
 	for t := range o.topics {
 		for q := range o.queues {
-			key := messages.QueueKey{Topic: fmt.Sprint("Topic", t), QueueID: int32(q)}
+			key := messages.QueueKey{Topic: topic(t), QueueID: int32(q)}
 			r, err := s.Get(context.Background(), messages.GetMessage{Queue: key, MaxMessages: o.messages})
 			if err != nil {
 				return err
@@ -183,4 +174,23 @@ func resources() (peakMiB int64, maps, files int) {
 	list, _ := os.ReadFile("/proc/self/maps")
 	open, _ := os.ReadDir("/proc/self/fd")
 	return peakMiB, strings.Count(string(list), "\n"), len(open)
+}
+
+// profile begins a CPU profile; the result ends it.
+func profile(name string) (stop func()) {
+	if name == "" {
+		return func() {}
+	}
+	f, err := os.Create(name)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "manyqueues:", err)
+		return func() {}
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+	}
 }

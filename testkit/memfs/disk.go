@@ -213,6 +213,29 @@ func (d *Disk) SyncDir(dir string) error {
 	})
 }
 
+// SyncTree makes everything below a folder durable; to a hook it is a sync of the folder.
+func (d *Disk) SyncTree(dir string) (bool, error) {
+	return true, d.run(Op{Kind: KindSyncDir, Name: dir}, func() error {
+		n, err := d.walk(dir)
+		if err != nil {
+			return err
+		}
+		return d.syncBelow(n)
+	})
+}
+
+func (d *Disk) syncBelow(n *node) error {
+	if !n.dir {
+		return d.sync(n)
+	}
+	d.commit(func(_ int, c change) bool { return c.concerns(n) })
+	var errs []error
+	for _, c := range n.entries {
+		errs = append(errs, d.syncBelow(c))
+	}
+	return errors.Join(errs...)
+}
+
 // Lock implements vfs.Disk. A Clone and what a Crash leaves are not locked.
 func (d *Disk) Lock(name string) (io.Closer, error) {
 	l := &lock{d: d, name: name}

@@ -195,6 +195,28 @@ func (d *Disk) sync(n *node) error {
 	return err
 }
 
+// DataFrom tells of whole pages.
+func (f *file) DataFrom(off int64) (int64, error) {
+	at := off
+	op := f.op(KindRead, off, 0)
+	err := f.d.run(op, func() error {
+		if err := f.check(op, false, maxBytes); err != nil {
+			return err
+		}
+		size := f.n.size()
+		var now page
+		for ; at < size; at = (at/pageBytes + 1) * pageBytes {
+			clear(now[f.n.content().Snapshot(now[:], at/pageBytes*pageBytes):])
+			if now != zeroPage {
+				return nil
+			}
+		}
+		at = size
+		return nil
+	})
+	return at, err
+}
+
 func (f *file) StartWriteback(off, n int64) error {
 	op := f.op(KindWriteback, off, n)
 	return f.d.run(op, func() error { return f.check(op, false, maxBytes) })

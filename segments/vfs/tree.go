@@ -1,0 +1,30 @@
+package vfs
+
+// A disk or file may know more than it has to; SyncTree and DataFrom make use of it.
+type (
+	treeSyncer interface {
+		SyncTree(dir string) (bool, error)
+	}
+	dataFinder interface {
+		DataFrom(off int64) (int64, error)
+	}
+)
+
+// SyncTree makes everything below a folder durable, names and contents, in one go. It is false when the disk cannot do that:
+// then nothing has been done.
+func SyncTree(disk Disk, dir string) (bool, error) {
+	if s, ok := disk.(treeSyncer); ok {
+		return s.SyncTree(dir)
+	}
+	return false, nil
+}
+
+// DataFrom returns the first place at or behind off where a file may hold something else than zeros; its length when there is
+// none. A disk that cannot tell gives off.
+func DataFrom(f File, off int64) (int64, error) {
+	if d, ok := f.(dataFinder); ok {
+		return d.DataFrom(off)
+	}
+	size, err := f.Size()
+	return min(off, size), err
+}

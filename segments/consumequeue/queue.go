@@ -20,17 +20,18 @@ type Queue struct {
 	written  atomic.Int64 // units below it are in the files
 	unsynced atomic.Bool  // something in the files is not durable yet
 
-	io      sync.Mutex // orders what touches files and the fields below
-	begin   int64      // queue offset of the first unit that the files and the memory hold
-	first   int64      // queue offset at which the first file starts, -1: there is no file
-	last    int64      // the same of the last file
-	dirty   []int64    // starts of files written since the last Sync
-	names   bool       // names in the folder have changed since the last Sync
-	loaded  bool       // nothing is known of what an earlier process had synced; until the first Sync
-	failed  error      // a failed sync: what was lost is unknown, so it stays
-	damaged error      // what recovery found
-	tidy    bool       // recovery has found only zeros behind the last unit
-	sound   bool       // recovery has looked at every unit
+	io      sync.Mutex  // orders what touches files and the fields below
+	begin   int64       // queue offset of the first unit that the files and the memory hold
+	first   int64       // queue offset at which the first file starts, -1: there is no file
+	last    int64       // the same of the last file
+	dirty   []int64     // starts of files written since the last Sync
+	names   bool        // names in the folder have changed since the last Sync
+	loaded  bool        // nothing is known of what an earlier process had synced; until the first Sync
+	failed  error       // a failed sync: what was lost is unknown, so it stays
+	damaged error       // what recovery found
+	tidy    bool        // recovery has found only zeros behind the last unit
+	sound   bool        // recovery has looked at every unit
+	peeked  *unitReader // recovery's: the last file, already open
 }
 
 func newQueue(t *Table, key messages.QueueKey) *Queue {

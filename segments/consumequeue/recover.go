@@ -25,6 +25,12 @@ type foundFile struct {
 // binary search, and without the phantom units of §16 W4 and W33). It removes last files without a unit, and mends a
 // last file that was left short by Truncate. Doing it twice changes nothing more.
 func (q *Queue) recover() error {
+	defer func() {
+		if q.peeked != nil {
+			q.peeked.close()
+			q.peeked = nil
+		}
+	}()
 	files, err := q.findFiles()
 	if err != nil {
 		return err
@@ -90,16 +96,18 @@ func (q *Queue) isEmpty(file foundFile) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer r.close()
 	for i := range r.units {
 		u, err := r.at(i)
 		if err != nil {
+			r.close()
 			return false, err
 		}
 		if u != (Unit{}) && u != filler {
+			q.peeked = r // it is wanted again at once
 			return false, nil
 		}
 	}
+	r.close()
 	return true, nil
 }
 
@@ -272,6 +280,7 @@ var readBuffers = sync.Pool{New: func() any { return new([readUnits * UnitBytes]
 
 type unitReader struct {
 	file  vfs.File
+	start int64 // queue offset of its first unit
 	units int64 // in the file
 	buf   *[readUnits * UnitBytes]byte
 	from  int64 // first unit in buf
@@ -279,11 +288,18 @@ type unitReader struct {
 }
 
 func (q *Queue) openUnits(file foundFile) (*unitReader, error) {
+	if r := q.peeked; r != nil {
+		q.peeked = nil
+		if r.start == file.start && r.units == file.size/UnitBytes {
+			return r, nil
+		}
+		r.close()
+	}
 	f, err := q.table.disk.Open(path.Join(q.path(), file.name), true)
 	if err != nil {
 		return nil, err
 	}
-	return &unitReader{file: f, units: file.size / UnitBytes, buf: readBuffers.Get().(*[readUnits * UnitBytes]byte)}, nil
+	return &unitReader{file: f, start: file.start, units: file.size / UnitBytes, buf: readBuffers.Get().(*[readUnits * UnitBytes]byte)}, nil
 }
 
 // close gives up the reader; nothing was written through it that a failing close could lose.

@@ -67,7 +67,6 @@ func (c *cast) stopAll() {
 	for _, role := range stopOrder {
 		if pid := c.pids[role]; pid != nil {
 			_ = c.system.Root.StopFuture(pid).Wait() // a timeout of 10 s of its own: what hangs is left behind
-			delete(c.pids, role)
 		}
 	}
 	c.system.Shutdown()

@@ -67,6 +67,9 @@ func (s *Store) Transactions(ctx context.Context, opt TransactionOptions) (*Tran
 func (t *Transactions) Prepare(ctx context.Context, group string, m *messages.Message) (messages.Half, messages.PutResult, error) {
 	half := *m
 	half.Properties = half.Properties.With(messages.PropertyTransactionMessage, "true").With(messages.PropertyProducerGroup, group)
+	if half.BornTimestampMs == 0 {
+		half.BornTimestampMs = time.Now().UnixMilli() // RocketMQ gives up half messages that were born long ago
+	}
 	transaction.Halve(&half)
 	result, err := t.store.Put(ctx, &half)
 	if !result.Status.Stored() || err != nil && result.Status == messages.PutOK {

@@ -130,6 +130,9 @@ func TestTransactionsEndOnce(t *testing.T) {
 		require.Equal(t, []string{"one"}, readable(t, s, destination), "and nothing comes of it")
 
 		h = prepare(t, tx, draft("two"))
+		stored, err := s.MessageAt(h.PhysicalOffset)
+		require.NoError(t, err)
+		require.NotZero(t, stored.BornTimestampMs, "RocketMQ would give it up as one from 1970")
 		require.NoError(t, tx.Rollback(t.Context(), h))
 		require.NoError(t, tx.Rollback(t.Context(), h))
 		_, err = tx.Commit(t.Context(), h)

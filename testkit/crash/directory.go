@@ -66,6 +66,8 @@ func missing(list []found, acked []Acked) error {
 		switch {
 		case !there:
 			errs = append(errs, fmt.Errorf("LOST: %v %d at %d", a.Queue, a.At, a.From))
+		case !list[i].queued:
+			errs = append(errs, fmt.Errorf("%v %d at %d is not in its queue", a.Queue, a.At, a.From))
 		case list[i].queue != a.Queue || list[i].at != a.At || string(list[i].body) != a.Body:
 			errs = append(errs, fmt.Errorf("%v %d at %d is another message: %v %d", a.Queue, a.At, a.From, list[i].queue, list[i].at))
 		case !slices.Contains(strings.Fields(list[i].keys), a.Key):

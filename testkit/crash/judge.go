@@ -165,12 +165,9 @@ func (c *content) agree(s *store.Store, list []found) error {
 	for i := range list {
 		f := &list[i]
 		named[f.from] = true
-		q := c.queues[f.queue]
-		switch {
-		case f.at < q.min || f.at >= q.max:
-			errs = append(errs, fmt.Errorf("record at %d, %v %d, is not in its queue %d..%d", f.from, f.queue, f.at, q.min, q.max))
-		case q.units[f.at-q.min].PhysicalOffset != f.from || q.units[f.at-q.min].End() != f.to:
-			errs = append(errs, fmt.Errorf("record at %d, %v %d: its unit names %d", f.from, f.queue, f.at, q.units[f.at-q.min].PhysicalOffset))
+		if q := c.queues[f.queue]; f.at >= q.min && f.at < q.max {
+			u := q.units[f.at-q.min]
+			f.queued = u.PhysicalOffset == f.from && u.End() == f.to
 		}
 		if f.from < c.keysFrom {
 			continue
@@ -220,25 +217,62 @@ func (r *run) throughTheStore() error {
 			return err
 		}
 	}
+	return r.delivered()
+}
+
+// delivered waits until every delay has passed and requires each delayed message in its own topic.
+func (r *run) delivered() error {
+	r.Pause(pauses[3])
+	r.Settle()
+	copies := map[int]bool{}
+	for id := range int32(laterQueues) {
+		key := messages.QueueKey{Topic: laterTopic, QueueID: id}
+		if err := r.read(key, func(rec *record.Record) error {
+			id, err := idOf(rec.Body)
+			copies[id] = true
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if n := r.model.undelivered(copies); n != nil {
+		return fmt.Errorf("LOST: message %d, delayed, %v %d at %d, was never delivered", n.id, n.queue, n.at, n.from)
+	}
 	return nil
 }
 
 // readAll reads a queue from its beginning and compares.
 func (r *run) readAll(key messages.QueueKey) error {
 	want := r.model.queue(key)
-	at, end := r.store.MinOffset(key), r.store.MaxOffset(key)
-	for at < end {
+	err := r.read(key, func(rec *record.Record) error {
+		if len(want) == 0 || rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
+			return fmt.Errorf("queue offset %d of %v is not what was put", rec.QueueOffset, key)
+		}
+		want = want[1:]
+		return nil
+	})
+	if err == nil && len(want) > 0 {
+		err = fmt.Errorf("%v: message %d at %d was not there", key, want[0].id, want[0].at)
+	}
+	return err
+}
+
+// read calls fn for each message of a queue.
+func (r *run) read(key messages.QueueKey, fn func(*record.Record) error) error {
+	for at, end := r.store.MinOffset(key), r.store.MaxOffset(key); at < end; {
 		result, err := r.store.Get(context.Background(), messages.GetMessage{Queue: key, Offset: at, MaxMessages: 32})
 		if err != nil {
 			return err
 		}
 		for _, raw := range result.Records {
 			rec, _, err := record.Parse(raw, true)
-			if err != nil || len(want) == 0 || rec.QueueOffset != want[0].at || string(rec.Body) != string(want[0].body) {
-				result.Release()
-				return fmt.Errorf("get %v from %d: queue offset %d is not what was put: %w", key, at, rec.QueueOffset, err)
+			if err == nil {
+				err = fn(&rec)
 			}
-			want = want[1:]
+			if err != nil {
+				result.Release()
+				return fmt.Errorf("get %v from %d: %w", key, at, err)
+			}
 		}
 		next := result.NextOffset
 		result.Release()
@@ -246,9 +280,6 @@ func (r *run) readAll(key messages.QueueKey) error {
 			return fmt.Errorf("get %v from %d goes on at %d", key, at, next)
 		}
 		at = next
-	}
-	if len(want) > 0 {
-		return fmt.Errorf("get %v up to %d: message %d at %d was not there", key, end, want[0].id, want[0].at)
 	}
 	return nil
 }

@@ -15,11 +15,13 @@ import (
 type state int
 
 const (
-	sent    state = iota // no answer yet, or none that promises anything
-	refused              // an answer that says that nothing was stored
-	acked                // PUT_OK
-	durable              // a recovery or a clean stop has found it
-	gone                 // a recovery has not found it, and was allowed not to
+	sent     state = iota // no answer yet, or none that promises anything
+	refused               // an answer that says that nothing was stored
+	acked                 // PUT_OK
+	durable               // a recovery or a clean stop has found it
+	gone                  // a recovery has not found it, and was allowed not to
+	deleting              // its topic is being deleted: it may be in its queue or not
+	deleted               // not in its queue any more; perhaps in the log
 )
 
 // message is one message of the model.
@@ -37,6 +39,8 @@ type message struct {
 	ackedAt  time.Time
 	sync     bool // acknowledged in SYNC_FLUSH mode
 	answers  int
+	delayed  bool // it was put with a delay; queue and at are those of the delay level
+	copies   int  // of a delayed message, delivered
 }
 
 // Model is what a store has to answer for. Safe for concurrent use.
@@ -141,6 +145,29 @@ func (m *Model) before(kill bool, w window) error {
 	return errors.Join(errs...)
 }
 
+// delete marks the messages of a topic: from one of some states to another.
+func (m *Model) delete(topic string, from []state, to state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.all {
+		if n.queue.Topic == topic && slices.Contains(from, n.state) {
+			n.state = to
+		}
+	}
+}
+
+// undelivered returns a message that was put with a delay, is there, and has no copy in its own topic.
+func (m *Model) undelivered(copies map[int]bool) *message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.all {
+		if n.delayed && n.state == durable && !copies[n.id] {
+			return n
+		}
+	}
+	return nil
+}
+
 // found is a record that a recovery has kept.
 type found struct {
 	queue    messages.QueueKey
@@ -150,6 +177,7 @@ type found struct {
 	body     []byte
 	keys     string
 	unique   string
+	queued   bool // its queue names it
 }
 
 // after judges what a recovery has found, and takes it as the truth from now on. It returns how many were lost, all of them
@@ -165,7 +193,11 @@ func (m *Model) after(list []found) (lost int, err error) {
 		}
 	}
 	for _, n := range m.all {
-		if n.state == gone || n.state == refused || seen[n.id] {
+		if n.state == gone || n.state == refused || n.state == deleted || seen[n.id] {
+			continue
+		}
+		if n.state == deleting {
+			n.state = deleted
 			continue
 		}
 		if n.must {
@@ -188,6 +220,15 @@ func (m *Model) accept(f *found, seen map[int]bool) error {
 	switch {
 	case !bytes.Equal(n.body, f.body), n.keys[0] != f.unique, n.keys[1]+" "+n.keys[2] != f.keys:
 		return fmt.Errorf("message %d has changed", id)
+	case n.delayed && f.queue.Topic == laterTopic:
+		n.copies++ // at least once, after a crash
+		return nil
+	case n.state == deleted && f.queued:
+		return fmt.Errorf("message %d was deleted with its topic and is back", id)
+	case n.state == deleted, n.state == deleting && !f.queued:
+		return nil
+	case !f.queued:
+		return fmt.Errorf("message %d is not in its queue", id)
 	case seen[id]:
 		return fmt.Errorf("message %d is there twice", id)
 	case n.state == refused:
@@ -196,7 +237,7 @@ func (m *Model) accept(f *found, seen map[int]bool) error {
 		return fmt.Errorf("message %d was gone and is back", id)
 	case n.queue != f.queue:
 		return fmt.Errorf("message %d was put into %v", id, n.queue)
-	case n.state >= acked && (n.at != f.at || n.from >= 0 && n.from != f.from):
+	case n.state >= acked && n.state != deleting && (n.at != f.at || n.from >= 0 && n.from != f.from):
 		return fmt.Errorf("message %d was acknowledged as queue offset %d at %d", id, n.at, n.from)
 	}
 	seen[id] = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -12,7 +13,7 @@ import (
 	"github.com/actormq/actormq/system"
 )
 
-// step is one sort of thing that the workload does. Later kinds (delays, transactions, cleaning) are further rows of steps.
+// step is one sort of thing that the workload does. Further kinds are further rows of steps.
 type step struct {
 	name   string
 	weight int
@@ -29,6 +30,8 @@ var steps = []step{
 	{"by time", 4, (*run).byTime},
 	{"wake", 3, (*run).wake},
 	{"pause", 10, (*run).pause},
+	{"delayed", 5, (*run).putDelayed},
+	{"delete topic", 1, (*run).deleteTopic},
 	{"reopen", 1, (*run).reopen},
 }
 
@@ -221,5 +224,34 @@ var pauses = []time.Duration{
 
 func (r *run) pause() error {
 	r.Pause(pauses[r.rnd.IntN(len(pauses))])
+	return nil
+}
+
+// laterTopic is the topic of the delayed messages; it is never deleted.
+const (
+	laterTopic  = "Later"
+	laterQueues = 2
+)
+
+// putDelayed puts a message that is due in one or five seconds.
+func (r *run) putDelayed() error {
+	level := 1 + r.rnd.IntN(2)
+	queue := messages.QueueKey{Topic: messages.TopicSchedule, QueueID: int32(level - 1)}
+	n, m := r.next(queue, r.rnd.IntN(200))
+	n.delayed = true
+	m.Topic, m.QueueID = laterTopic, int32(r.rnd.IntN(laterQueues))
+	m.Properties = m.Properties.With(messages.PropertyDelay, strconv.Itoa(level))
+	result, err := r.store.Put(context.Background(), &m)
+	return r.answered([]*message{n}, result, err)
+}
+
+// deleteTopic deletes the queues of a topic.
+func (r *run) deleteTopic() error {
+	topic := r.topic().Topic
+	r.model.delete(topic, []state{acked, durable}, deleting)
+	if err := r.store.DeleteTopic(context.Background(), topic); err != nil {
+		return err
+	}
+	r.model.delete(topic, []state{deleting}, deleted)
 	return nil
 }

@@ -156,6 +156,13 @@ func (m *Model) delete(topic string, from []state, to state) {
 	}
 }
 
+// drop notes that a message must never be seen.
+func (m *Model) drop(n *message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n.state = refused
+}
+
 // undelivered returns a message that was put with a delay, is there, and has no copy in its own topic.
 func (m *Model) undelivered(copies map[int]bool) *message {
 	m.mu.Lock()
@@ -211,7 +218,13 @@ func (m *Model) after(list []found) (lost int, err error) {
 	return lost, errors.Join(errs...)
 }
 
+// unseen are the topics of transactions.
+var unseen = []string{messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime}
+
 func (m *Model) accept(f *found, seen map[int]bool) error {
+	if slices.Contains(unseen, f.queue.Topic) {
+		return nil // what nobody sees
+	}
 	id, err := idOf(f.body)
 	if err != nil || id < 0 || id >= len(m.all) {
 		return fmt.Errorf("message %d was never put: %w", id, err)
@@ -232,7 +245,7 @@ func (m *Model) accept(f *found, seen map[int]bool) error {
 	case seen[id]:
 		return fmt.Errorf("message %d is there twice", id)
 	case n.state == refused:
-		return fmt.Errorf("message %d was refused as not stored", id)
+		return fmt.Errorf("message %d was refused, or rolled back", id)
 	case n.state == gone:
 		return fmt.Errorf("message %d was gone and is back", id)
 	case n.queue != f.queue:

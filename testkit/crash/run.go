@@ -54,6 +54,7 @@ type run struct {
 	model Model
 
 	store  *system.Store // nil while closed
+	tx     *system.Transactions
 	trip   *trip
 	window window // at the crash
 	late   error  // what was not flushed in time
@@ -175,6 +176,9 @@ func (r *run) open() error {
 		return fmt.Errorf("open: %w", err)
 	}
 	r.store = s
+	if r.tx, err = s.Transactions(context.Background(), system.TransactionOptions{}); err != nil && !r.trip.happened() {
+		return fmt.Errorf("start transactions: %w", err)
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ var steps = []step{
 	{"wake", 3, (*run).wake},
 	{"pause", 10, (*run).pause},
 	{"delayed", 5, (*run).putDelayed},
+	{"transaction", 4, (*run).transaction},
 	{"delete topic", 1, (*run).deleteTopic},
 	{"reopen", 1, (*run).reopen},
 }
@@ -254,4 +255,32 @@ func (r *run) deleteTopic() error {
 	}
 	r.model.delete(topic, []state{deleting}, deleted)
 	return nil
+}
+
+// transaction prepares a message and commits it, drops it, or leaves it.
+func (r *run) transaction() error {
+	n, m := r.next(messages.QueueKey{Topic: "Tx", QueueID: int32(r.rnd.IntN(2))}, r.rnd.IntN(200))
+	half, result, err := r.tx.Prepare(context.Background(), "producers", &m)
+	if err != nil || result.Status != messages.PutOK {
+		return fmt.Errorf("prepare message %d: %v: %w", n.id, result.Status, err)
+	}
+	r.pauseShortly()
+	switch r.rnd.IntN(4) {
+	case 0: // nobody ends it
+		return nil
+	case 1:
+		if err := r.tx.Rollback(context.Background(), half); err != nil {
+			return err
+		}
+		r.model.drop(n)
+		return nil
+	}
+	result, err = r.tx.Commit(context.Background(), half)
+	return r.answered([]*message{n}, result, err)
+}
+
+func (r *run) pauseShortly() {
+	if r.rnd.IntN(2) == 0 {
+		r.Pause(pauses[r.rnd.IntN(3)])
+	}
 }

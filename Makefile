@@ -1,6 +1,6 @@
 # The commands are plain ones; this only names them. See docs/TESTING.md.
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
-FUZZTIME = 30s
+FUZZTIME = 60s
 
 .PHONY: build test race lint golangci fuzz bench golden conformance ci
 

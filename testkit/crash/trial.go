@@ -137,14 +137,22 @@ func (r *run) peek() error {
 	return nil
 }
 
-// leave stops the store, cuts the power before or after it, and judges what is left.
+// leave stops the store, cuts the power before or after it, and judges what is left. Sometimes only the process ends there, is
+// started again, and then the power is cut: pages that a failed sync has given up must not count as written. That needs the
+// marker of a failed sync; a disk that did not take even that has to be restarted with the machine.
 func (r *run) leave(out *Outcome) error {
 	w := window{flushed: r.store.FlushedTo(), late: 1 << 62}
 	left := r.disk
-	early := r.rnd.IntN(2) == 0
+	early, restart := r.rnd.IntN(2) == 0, r.rnd.IntN(2) == 0
 	cut := func() {
 		_ = r.model.before(false, w)
-		left = r.disk.Crash(r.rnd.Uint64())
+		left = r.disk.Clone()
+		if _, err := left.Stat(r.params().UnprovenPath()); err != nil && out.Down != nil {
+			restart = false
+		}
+		if !restart {
+			left = left.Crash(r.rnd.Uint64())
+		}
 	}
 	if early {
 		cut()
@@ -162,5 +170,14 @@ func (r *run) leave(out *Outcome) error {
 	}
 	r.disk.Inject(nil)
 	r.disk = left
+	if restart {
+		r.setTrip(1 << 60)
+		if err := r.open(); err != nil {
+			return fmt.Errorf("restart: %w", err)
+		}
+		r.shut()
+		r.disk.Inject(nil)
+		r.disk = r.disk.Crash(r.rnd.Uint64())
+	}
 	return errors.Join(r.model.once(), r.judge())
 }

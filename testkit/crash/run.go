@@ -38,6 +38,7 @@ type Result struct {
 	Recovery int            // of the crashes: while an earlier one was being recovered
 	Put      int            // messages
 	Lost     int            // of them, rightly
+	Expired  int            // of them: deleted by the cleaner
 	At       map[string]int // crashes by the operation that did not happen any more
 	Trace    *Trace
 }

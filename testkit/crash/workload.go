@@ -32,6 +32,7 @@ var steps = []step{
 	{"pause", 10, (*run).pause},
 	{"delayed", 5, (*run).putDelayed},
 	{"transaction", 4, (*run).transaction},
+	{"clean", 1, (*run).clean},
 	{"delete topic", 1, (*run).deleteTopic},
 	{"reopen", 1, (*run).reopen},
 }
@@ -283,4 +284,30 @@ func (r *run) pauseShortly() {
 	if r.rnd.IntN(2) == 0 {
 		r.Pause(pauses[r.rnd.IntN(3)])
 	}
+}
+
+// clean has what is older than some minutes deleted, by segments.
+func (r *run) clean() error {
+	const reserved = 4 * time.Minute
+	old := r.model.expire(time.Now().Add(-reserved).UnixMilli())
+	retention := r.store.Options().Retention
+	retention.FileReservedTime = reserved
+	if err := r.store.SetRetention(retention); err != nil {
+		return err
+	}
+	if err := r.store.DeleteExpiredFiles(); err != nil {
+		return err
+	}
+	r.Pause(pauses[2]) // a tenth of a second a file
+	r.Settle()
+	if r.done() {
+		return nil
+	}
+	retention.FileReservedTime = 72 * time.Hour
+	if err := r.store.SetRetention(retention); err != nil {
+		return err
+	}
+	first, _ := r.store.LogRange()
+	r.Expired += r.model.keep(old, first)
+	return nil
 }

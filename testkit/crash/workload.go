@@ -293,7 +293,7 @@ func (r *run) pauseShortly() {
 // clean has what is older than some minutes deleted, by segments.
 func (r *run) clean() error {
 	const reserved = 4 * time.Minute
-	old := r.model.expire(time.Now().Add(-reserved).UnixMilli())
+	old := r.model.expire(time.Now().Add(-reserved + 10*time.Second).UnixMilli()) // time goes on while it is done
 	retention := r.store.Options().Retention
 	retention.FileReservedTime = reserved
 	if err := r.store.SetRetention(retention); err != nil {

@@ -210,3 +210,25 @@ func TestCompressedRegisterBodyRefuses(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, int32(crc32.ChecksumIEEE([]byte("abc"))&0x7FFFFFFF), RegisterCRC([]byte("abc")))
 }
+
+func TestRegisterBodyReadsBackInBothForms(t *testing.T) {
+	b := &RegisterBrokerBody{FilterServerList: []string{}, TopicConfigSerializeWrapper: TopicConfigTable{
+		DataVersion: DataVersion{Counter: 3, TimestampMs: 4},
+		TopicConfigTable: map[string]TopicConfig{
+			"A": {TopicName: "A", ReadQueueNums: 4, WriteQueueNums: 8, Perm: 6, TopicFilterType: "SINGLE_TAG"},
+			"B": {TopicName: "B", ReadQueueNums: 1, WriteQueueNums: 1, Perm: 4, TopicFilterType: "MULTI_TAG"},
+		},
+	}}
+	for _, compressed := range []bool{false, true} {
+		h := &RegisterBrokerHeader{BrokerName: "b"}
+		body, err := b.Encode(h, compressed)
+		require.NoError(t, err)
+		require.Equal(t, compressed, h.Compressed)
+		got, err := DecodeRegisterBody(h, body)
+		require.NoError(t, err)
+		require.Equal(t, b, got)
+		h.BodyCRC32++
+		_, err = DecodeRegisterBody(h, body)
+		require.ErrorIs(t, err, ErrCRC)
+	}
+}

@@ -49,6 +49,50 @@ func DecodeRegisterBody(h *RegisterBrokerHeader, body []byte) (*RegisterBrokerBo
 	return decoded, nil
 }
 
+// Encode writes the body in one of its forms and sets in h what says so.
+func (b *RegisterBrokerBody) Encode(h *RegisterBrokerHeader, compressed bool) (body []byte, err error) {
+	if h.Compressed = compressed; compressed {
+		body, err = b.deflate()
+	} else {
+		body, err = fastjson.Marshal(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("register body of %.127q: %w", h.BrokerName, err)
+	}
+	h.BodyCRC32 = RegisterCRC(body)
+	return body, nil
+}
+
+// deflate writes the compressed form: see inflate.
+func (b *RegisterBrokerBody) deflate() ([]byte, error) {
+	table := &b.TopicConfigSerializeWrapper
+	version, err := fastjson.Marshal(&table.DataVersion)
+	if err != nil {
+		return nil, err
+	}
+	filters, err := fastjson.Marshal(b.FilterServerList)
+	if err != nil {
+		return nil, err
+	}
+	plain := appendSized(nil, version)
+	plain = binary.BigEndian.AppendUint32(plain, uint32(len(table.TopicConfigTable)))
+	for name, t := range table.TopicConfigTable {
+		plain = appendSized(plain, fmt.Appendf(nil, "%s %d %d %d %s", name, t.ReadQueueNums, t.WriteQueueNums, t.Perm, t.TopicFilterType))
+	}
+	var out bytes.Buffer
+	z, err := zlib.NewWriterLevel(&out, zlib.BestCompression)
+	if err == nil {
+		if _, err = z.Write(appendSized(plain, filters)); err == nil {
+			err = z.Close()
+		}
+	}
+	return out.Bytes(), err
+}
+
+func appendSized(b, part []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
+}
+
 // inflate reads the compressed form: zlib of
 //
 //	| len i32, DataVersion JSON | topic count i32 | { len i32, "name read write perm filterType" } … | len i32, JSON list |

@@ -28,6 +28,8 @@ type Config struct {
 	TLSFiles certs.Files
 	ACLFile  string // plain_acl.yml; empty: no access control (aclEnable=false)
 
+	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker
+
 	Broker broker.Config
 	Limits edge.Options // OnClosed, OnTell and what is about TLS are the node's own
 	Tools  admin.Node

@@ -150,8 +150,14 @@ func (n *Node) notifies(group string) bool {
 	return !n.broker.Policy().NotifyOff && (!ok || config.NotifyConsumerIDsChangedEnable)
 }
 
-// closed takes a connection that has ended out of all groups, and tells the others.
-func (n *Node) closed(c *edge.Conn) { n.broker.Clients.Gone(c) }
+// closed takes a client whose connection has ended out of all groups, and tells the others; a broker out of the routes.
+func (n *Node) closed(c *edge.Conn) {
+	if c.Port() == namesrvPort {
+		n.names.Gone(c)
+		return
+	}
+	n.broker.Clients.Gone(c)
+}
 
 func (n *Node) startOffsets() (err error) {
 	n.broker.Offsets, err = offsets.Start(n.root, string(offsets.Role), offsets.Config{
@@ -195,7 +201,7 @@ func (n *Node) startNames() (err error) {
 		kv = n.file("kvConfig.json")
 	}
 	n.names, err = namesrv.Start(n.root, namesrv.Config{
-		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
+		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.names.Close() })
 	return err

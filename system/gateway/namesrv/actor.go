@@ -3,6 +3,7 @@ package namesrv
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -41,12 +42,15 @@ type keeper struct {
 	path      string
 	log       zerolog.Logger
 	published atomic.Pointer[state]
+	self      actors.Peer
+	pulses    map[string]pulse // by address, of each that is registered
+	timer     *time.Timer      // nil while nobody is
 }
 
 // startKeeper loads the namespaces and spawns the actor.
 func startKeeper(root *actor.RootContext, cfg Config) (*keeper, actors.Peer, error) {
-	k := &keeper{disk: cfg.Disk, path: cfg.KVPath, log: cfg.Logger}
-	first := &state{}
+	k := &keeper{disk: cfg.Disk, path: cfg.KVPath, log: cfg.Logger, pulses: map[string]pulse{}}
+	first := &state{remote: &remotes{}}
 	if k.disk != nil {
 		var file kvFile
 		if _, err := metadata.Load(k.disk, k.path, &file); err != nil {
@@ -75,6 +79,12 @@ func startKeeper(root *actor.RootContext, cfg Config) (*keeper, actors.Peer, err
 // Receive implements actor.Actor.
 func (k *keeper) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		k.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+	case *actor.Stopping:
+		if k.timer != nil {
+			k.timer.Stop()
+		}
 	case setKV:
 		m.answer.Complete(struct{}{}, k.setKV(m))
 	case wipe:
@@ -82,6 +92,14 @@ func (k *keeper) Receive(ctx actor.Context) {
 		next.wiped = m.topics
 		k.published.Store(&next)
 		m.answer.Complete(struct{}{}, nil)
+	case change:
+		k.change(m)
+	case alive:
+		k.alive(m)
+	case gone:
+		k.gone(m)
+	case scan:
+		k.scan()
 	}
 }
 

@@ -1,6 +1,7 @@
 package namesrv
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/actormq/actormq/actors/gateway"
@@ -16,25 +17,41 @@ func (s *Server) route(r *gateway.Request) {
 	if !broker.Header(r, &h) {
 		return
 	}
-	topic, ok := s.b.Topics.Lookup(h.Topic)
-	if !ok {
+	now := s.state()
+	data := remoting.TopicRouteData{FilterServerTable: map[string][]string{}}
+	if topic, ok := s.b.Topics.Lookup(h.Topic); ok {
+		data.QueueDatas = append(data.QueueDatas, s.queueData(&topic))
+		data.BrokerDatas = append(data.BrokerDatas, s.brokerData(now))
+	}
+	byBroker := now.remote.topics[h.Topic]
+	for _, name := range slices.Sorted(maps.Keys(byBroker)) {
+		if name == s.b.BrokerName && len(data.QueueDatas) > 0 {
+			continue // its queues are those that this node has
+		}
+		data.QueueDatas = append(data.QueueDatas, byBroker[name])
+		data.BrokerDatas = append(data.BrokerDatas, now.remote.data(name))
+	}
+	if len(data.BrokerDatas) == 0 {
 		r.Fail(remoting.ResponseTopicNotExist, "No topic route info in name server for the topic: "+h.Topic+broker.SeeFAQ)
 		return
 	}
-	data := remoting.TopicRouteData{
-		BrokerDatas: []remoting.BrokerData{s.brokerData()}, FilterServerTable: map[string][]string{},
-		QueueDatas: []remoting.QueueData{s.queueData(&topic)},
-	}
 	if s.cfg.OrderMessages {
-		data.OrderTopicConf = s.state().kv[orderNamespace][h.Topic]
+		data.OrderTopicConf = now.kv[orderNamespace][h.Topic]
 	}
 	r.OKBody(&data)
 }
 
-func (s *Server) brokerData() remoting.BrokerData {
-	return remoting.BrokerData{
-		BrokerAddrs: map[int64]string{s.b.BrokerID: s.b.Address}, BrokerName: s.b.BrokerName, Cluster: s.b.ClusterName,
-	}
+// brokerData is this node's broker, with those of its slaves that have registered.
+func (s *Server) brokerData(now *state) remoting.BrokerData {
+	addrs := cloned(now.remote.brokers[s.b.BrokerName].addrs)
+	addrs[s.b.BrokerID] = s.b.Address
+	return remoting.BrokerData{BrokerAddrs: addrs, BrokerName: s.b.BrokerName, Cluster: s.b.ClusterName}
+}
+
+// data is a broker that has registered.
+func (s *remotes) data(name string) remoting.BrokerData {
+	b := s.brokers[name]
+	return remoting.BrokerData{BrokerAddrs: b.addrs, BrokerName: name, Cluster: b.cluster}
 }
 
 // queueData is what a broker registers of a topic: a broker that may not read or not write says so for all of them
@@ -52,27 +69,47 @@ func (s *Server) queueData(t *metadata.TopicConfig) remoting.QueueData {
 
 // clusterInfo answers 106.
 func (s *Server) clusterInfo(r *gateway.Request) {
-	r.OKBody(&remoting.ClusterInfo{
-		BrokerAddrTable:  map[string]remoting.BrokerData{s.b.BrokerName: s.brokerData()},
-		ClusterAddrTable: map[string][]string{s.b.ClusterName: {s.b.BrokerName}},
-	})
+	now := s.state()
+	info := remoting.ClusterInfo{BrokerAddrTable: map[string]remoting.BrokerData{}, ClusterAddrTable: map[string][]string{}}
+	for name := range now.remote.brokers {
+		info.BrokerAddrTable[name] = now.remote.data(name)
+	}
+	info.BrokerAddrTable[s.b.BrokerName] = s.brokerData(now)
+	for _, name := range slices.Sorted(maps.Keys(info.BrokerAddrTable)) {
+		cluster := info.BrokerAddrTable[name].Cluster
+		info.ClusterAddrTable[cluster] = append(info.ClusterAddrTable[cluster], name)
+	}
+	r.OKBody(&info)
 }
 
-// names lists the topics that pass, sorted.
-func (s *Server) names(pass func(*metadata.TopicConfig) bool) []string {
-	list := make([]string, 0, s.b.Topics.Len())
+// names lists the topics that pass, sorted. The original decides by the first broker of a topic; here it is this node's, else any.
+func (s *Server) names(pass func(sysFlag int32) bool) []string {
+	list := []string{}
 	for t := range s.b.Topics.All() {
-		if pass == nil || pass(&t) {
+		if pass(int32(t.TopicSysFlag)) {
 			list = append(list, t.TopicName)
+		}
+	}
+	for topic, byBroker := range s.state().remote.topics {
+		if _, here := s.b.Topics.Lookup(topic); here {
+			continue
+		}
+		for _, q := range byBroker {
+			if pass(q.TopicSysFlag) {
+				list = append(list, topic)
+			}
+			break
 		}
 	}
 	slices.Sort(list)
 	return list
 }
 
+func every(int32) bool { return true }
+
 // allTopics answers 206.
 func (s *Server) allTopics(r *gateway.Request) {
-	r.OKBody(&remoting.TopicList{TopicList: s.names(nil)})
+	r.OKBody(&remoting.TopicList{TopicList: s.names(every)})
 }
 
 // topicsByCluster answers 224; an unknown cluster has no topics.
@@ -83,14 +120,34 @@ func (s *Server) topicsByCluster(r *gateway.Request) {
 	}
 	list := []string{}
 	if h.Cluster == s.b.ClusterName {
-		list = s.names(nil)
+		for t := range s.b.Topics.All() {
+			list = append(list, t.TopicName)
+		}
 	}
-	r.OKBody(&remoting.TopicList{TopicList: list})
+	now := s.state().remote
+	for topic, byBroker := range now.topics {
+		for name := range byBroker {
+			if now.brokers[name].cluster == h.Cluster {
+				list = append(list, topic)
+			}
+		}
+	}
+	slices.Sort(list)
+	r.OKBody(&remoting.TopicList{TopicList: slices.Compact(list)})
 }
 
 // systemTopics answers 304: what is a topic by its name, and whom to ask for the rest.
 func (s *Server) systemTopics(r *gateway.Request) {
-	r.OKBody(&remoting.TopicList{BrokerAddr: s.b.Address, TopicList: []string{s.b.ClusterName, s.b.BrokerName}})
+	list := []string{s.b.ClusterName, s.b.BrokerName}
+	now := s.state().remote
+	for _, name := range slices.Sorted(maps.Keys(now.brokers)) {
+		for _, one := range []string{now.brokers[name].cluster, name} {
+			if !slices.Contains(list, one) {
+				list = append(list, one)
+			}
+		}
+	}
+	r.OKBody(&remoting.TopicList{BrokerAddr: s.b.Address, TopicList: list})
 }
 
 // unitTopics answers 311.
@@ -105,18 +162,25 @@ func (s *Server) unitSubTopics(r *gateway.Request) {
 
 // unitSubOnlyTopics answers 313.
 func (s *Server) unitSubOnlyTopics(r *gateway.Request) {
-	r.OKBody(&remoting.TopicList{TopicList: s.names(func(t *metadata.TopicConfig) bool { return isUnitSub(t) && !isUnit(t) })})
+	r.OKBody(&remoting.TopicList{TopicList: s.names(func(flag int32) bool { return isUnitSub(flag) && !isUnit(flag) })})
 }
 
-func isUnit(t *metadata.TopicConfig) bool { return t.TopicSysFlag&messages.TopicSysFlagUnit != 0 }
+func isUnit(flag int32) bool { return flag&messages.TopicSysFlagUnit != 0 }
 
-func isUnitSub(t *metadata.TopicConfig) bool { return t.TopicSysFlag&messages.TopicSysFlagUnitSub != 0 }
+func isUnitSub(flag int32) bool { return flag&messages.TopicSysFlagUnitSub != 0 }
 
-// deleteTopic answers 216. The routes are those of the topics that the broker has: a topic that the broker has deleted is
-// gone here too, one that it still has would come back at once.
+// deleteTopic answers 216. Of this node's broker the routes are those of the topics that it has: a topic that it has deleted is gone
+// here too, one that it still has would come back at once. Those of others go, until they register them again.
 func (s *Server) deleteTopic(r *gateway.Request) {
 	var h remoting.DeleteTopicInNamesrvHeader
 	if !broker.Header(r, &h) {
+		return
+	}
+	ctx, cancel := s.b.Context()
+	defer cancel()
+	_, err := s.change(ctx, func(now *remotes) (*remotes, error) { return now.withoutTopic(h.Topic, h.ClusterName), nil })
+	if err != nil {
+		r.Fail(remoting.ResponseSystemError, err.Error())
 		return
 	}
 	r.OK(nil)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,6 +23,8 @@ type Config struct {
 	Broker *broker.Broker
 	Disk   vfs.Disk // nil: nothing is kept
 	KVPath string   // of kvConfig.json
+
+	HAAddress string // where this node's broker replicates from: its slaves that register are told; empty: nowhere
 
 	OrderMessages bool // orderMessageEnable: order configurations are part of a route
 	Logger        zerolog.Logger
@@ -67,7 +70,10 @@ func (s *Server) Routes() gateway.Routes {
 		remoting.RequestGetUnitTopicList:              quick(s.unitTopics),
 		remoting.RequestGetHasUnitSubTopicList:        quick(s.unitSubTopics),
 		remoting.RequestGetHasUnitSubUnunitTopicList:  quick(s.unitSubOnlyTopics),
-		remoting.RequestDeleteTopicInNamesrv:          quick(s.deleteTopic),
+		remoting.RequestDeleteTopicInNamesrv:          waits(s.deleteTopic),
+		remoting.RequestRegisterBroker:                waits(s.registerBroker),
+		remoting.RequestUnregisterBroker:              waits(s.unregisterBroker),
+		remoting.RequestQueryDataVersion:              quick(s.dataVersion),
 		remoting.RequestWipeWritePermOfBroker:         waits(s.wipeWrite),
 		remoting.RequestAddWritePermOfBroker:          waits(s.addWrite),
 		remoting.RequestPutKVConfig:                   waits(s.putKV),
@@ -142,38 +148,51 @@ func (s *Server) listKV(r *gateway.Request) {
 
 // wipeWrite answers 205: every topic of the broker loses its write permission, here.
 func (s *Server) wipeWrite(r *gateway.Request) {
-	if topics, ok := s.topicsOf(r); ok && s.wipe(r, topics) {
-		r.OK(&remoting.WipeWritePermAnswer{WipeTopicCount: int32(len(topics))})
+	if n, ok := s.setWrite(r, wiped); ok {
+		r.OK(&remoting.WipeWritePermAnswer{WipeTopicCount: int32(n)})
 	}
 }
 
-// addWrite answers 327: every topic of the broker has its own permission again. The original gives it 6 whatever it had.
+// addWrite answers 327: every topic of this node's broker has its own permission again; those of others have 6, as in the
+// original, whatever they had.
 func (s *Server) addWrite(r *gateway.Request) {
-	if topics, ok := s.topicsOf(r); ok && s.wipe(r, nil) {
-		r.OK(&remoting.AddWritePermAnswer{AddTopicCount: int32(len(topics))})
+	if n, ok := s.setWrite(r, restored); ok {
+		r.OK(&remoting.AddWritePermAnswer{AddTopicCount: int32(n)})
 	}
 }
 
-// topicsOf reads a request that names a broker; false when it has been answered: another broker has no topic here.
-func (s *Server) topicsOf(r *gateway.Request) (map[string]struct{}, bool) {
+// setWrite reads a request that names a broker, and changes its topics; false when that is answered.
+func (s *Server) setWrite(r *gateway.Request, perm func(int32) int32) (topics int, ok bool) {
 	var h remoting.BrokerNameHeader
 	if !broker.Header(r, &h) {
-		return nil, false
+		return 0, false
 	}
-	topics := map[string]struct{}{}
 	if h.BrokerName == s.b.BrokerName {
+		names := map[string]struct{}{}
 		for t := range s.b.Topics.All() {
-			topics[t.TopicName] = struct{}{}
+			names[t.TopicName] = struct{}{}
 		}
-		return topics, true
+		topics = len(names)
+		if r.Code == remoting.RequestAddWritePermOfBroker {
+			names = nil
+		}
+		return topics, s.wipe(r, names)
 	}
-	switch r.Code {
-	case remoting.RequestWipeWritePermOfBroker:
-		r.OK(&remoting.WipeWritePermAnswer{})
-	default:
-		r.OK(&remoting.AddWritePermAnswer{})
+	name := strings.Clone(h.BrokerName)
+	ctx, cancel := s.b.Context()
+	defer cancel()
+	after := messages.NewAnswer[int]()
+	_, err := s.change(ctx, func(now *remotes) (*remotes, error) {
+		next, n := now.withPerm(name, perm)
+		after.Complete(n, nil)
+		return next, nil
+	})
+	if err != nil {
+		r.Fail(remoting.ResponseSystemError, err.Error())
+		return 0, false
 	}
-	return nil, false
+	topics, err = after.Wait(ctx)
+	return topics, err == nil
 }
 
 func (s *Server) wipe(r *gateway.Request, topics map[string]struct{}) bool {

@@ -26,7 +26,9 @@ type kvFile struct {
 type state struct {
 	kv    map[string]map[string]string // by namespace; no namespace is empty
 	bytes int                          // of kv
-	wiped map[string]struct{}          // topics without write permission
+	wiped map[string]struct{}          // topics of this node's broker without write permission
+
+	remote *remotes // the brokers that have registered
 }
 
 // withKV returns the state with a value set, or taken out when value is nil.

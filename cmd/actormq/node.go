@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
@@ -166,6 +168,7 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.Tools.Options = func() map[string]string { return n.conf.Load().Effective() }
 	g.Tools.SetOptions = n.setOptions
 	g.Tools.DelayOffsets, g.Tools.Runtime = n.delayOffsets, n.runtime
+	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, lost) }
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -237,4 +240,15 @@ func (n *node) runtime() map[string]string {
 		}
 	}
 	return values
+}
+
+// connect makes the client by which the node reaches other name servers.
+func connect(conf *nodeconf.Config, lost func(address string)) (gateway.Caller, func()) {
+	opt := client.Options{Lost: lost}
+	if conf.UseTLS {
+		// As RocketMQ: who it is that one registers at is not proved.
+		opt.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}
+	}
+	c := client.New(opt)
+	return c.Call, c.Close
 }

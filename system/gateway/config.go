@@ -28,6 +28,7 @@ type Config struct {
 	TLSFiles certs.Files
 	ACLFile  string // plain_acl.yml; empty: no access control (aclEnable=false)
 
+	Join      Join   // other name servers that the node registers at
 	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker
 
 	Broker broker.Config
@@ -69,6 +70,9 @@ func (c Config) Validate() error {
 		if !f.ok {
 			bad = append(bad, fmt.Errorf("%s is missing", f.name))
 		}
+	}
+	if len(c.Join.NameServers) > 0 && c.Join.Connect == nil {
+		bad = append(bad, errors.New("Join.Connect is missing"))
 	}
 	if len(bad) == 0 {
 		return nil

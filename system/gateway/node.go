@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/actormq/actormq/actors/groups"
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/actors/offsets"
+	"github.com/actormq/actormq/actors/registrar"
 	"github.com/actormq/actormq/actors/topics"
 	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
@@ -40,6 +42,9 @@ type Node struct {
 	edge   *edge.Gateway
 	ports  []edge.Port
 
+	registrar *registrar.Registrar // nil: there is no other name server
+	draining  atomic.Bool          // producers are sent to other brokers
+
 	stops []func() error // of what has been started, the last first
 }
 
@@ -50,8 +55,8 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
 	for _, step := range []func() error{
-		n.startStats, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startTransactions, n.startLocks,
-		n.startNames, n.startCertificates, n.startAccess, n.listen,
+		n.startStats, n.startRegistrar, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startTransactions, n.startLocks,
+		n.startNames, n.startCertificates, n.startAccess, n.listen, n.beginRegistrar,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.undo())
@@ -82,6 +87,7 @@ func (n *Node) Connections() int { return n.edge.Connections() }
 // Stop takes the node off the network in good order (see the gateway's Stop), then saves what the keepers have and ends
 // them. The store stays open; close it afterwards. When the context ends first, what is left is closed at once.
 func (n *Node) Stop(ctx context.Context) error {
+	n.unregister(ctx)
 	err := n.edge.Stop(ctx)
 	if saving := n.broker.Offsets.Save(ctx); !errors.Is(saving, messages.ErrClosed) {
 		err = errors.Join(err, saving)
@@ -118,7 +124,7 @@ func (n *Node) startTopics() (err error) {
 	n.broker.Topics, err = topics.Start(n.root, string(topics.Role), topics.Config{
 		Disk: n.cfg.Disk, Path: n.file("topics.json"), ClusterName: n.broker.ClusterName, BrokerName: n.broker.BrokerName,
 		AutoCreate: !n.cfg.NoAutoCreateTopic, DefaultQueues: n.cfg.DefaultQueues, ClusterTopic: !n.cfg.NoClusterTopic,
-		BrokerTopic: !n.cfg.NoBrokerTopic, TraceTopic: n.cfg.TraceTopic, Logger: n.broker.Logger,
+		BrokerTopic: !n.cfg.NoBrokerTopic, TraceTopic: n.cfg.TraceTopic, Listener: n.topicListener(), Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.broker.Topics.Close() })
 	return err

@@ -71,7 +71,7 @@ var script = []step{
 // unplayed says why the other recorded exchanges are not in the script.
 var unplayed = map[string]string{
 	"acl-query-message-mismatch": "TestReplayOfGuardedRequests", "acl-update-by-non-admin": "likewise",
-	"register-broker-json": "remote brokers do not register here", "register-broker-oneway": "likewise",
+	"register-broker-json": "TestRegistrationsOfOtherBrokersReplayed", "register-broker-oneway": "likewise",
 	"register-broker-slave": "likewise", "register-broker-compressed": "likewise", "query-data-version": "likewise",
 	"unregister-broker": "likewise",
 	"tx-check":          "to clients: TestTransactionCheckBack",

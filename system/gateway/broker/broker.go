@@ -136,6 +136,7 @@ type Broker struct {
 	Stats   *stats.Set // nil: nothing is counted
 
 	Transactions *transaction.Keeper // nil: a slave has none
+	OnPolicy     func()              // nil, or is called after each change of the policy
 
 	policy atomic.Pointer[Policy]
 }
@@ -147,6 +148,9 @@ func (b *Broker) Policy() *Policy { return b.policy.Load() }
 func (b *Broker) SetPolicy(p Policy) {
 	p = p.defaults()
 	b.policy.Store(&p)
+	if b.OnPolicy != nil {
+		b.OnPolicy()
+	}
 }
 
 // CompileFilter reads the expression of a subscription that is no list of tags. The client keeper's compiled subscriptions

@@ -28,10 +28,10 @@ type (
 	// alive: an address has been heard of on a connection.
 	alive struct {
 		addr string
-		conn *gateway.Conn
+		conn link
 	}
 	// gone: a connection has ended.
-	gone struct{ conn *gateway.Conn }
+	gone struct{ conn link }
 	// scan: drop those that have not been heard of.
 	scan struct{}
 )
@@ -42,7 +42,7 @@ func (m change) Refuse(cause error) { m.answer.Refuse(cause) }
 // pulse is when and where an address was heard of.
 type pulse struct {
 	at   time.Time
-	conn *gateway.Conn
+	conn link
 }
 
 // Gone says that a connection to the name server has ended: the brokers that were registered by it are dropped.
@@ -217,4 +217,10 @@ func (k *keeper) scan() {
 	if len(k.pulses) > 0 {
 		k.timer = k.self.After(scanInterval, scan{})
 	}
+}
+
+// link is a connection: a *gateway.Conn.
+type link interface {
+	Close(cause error)
+	Closed() <-chan struct{}
 }

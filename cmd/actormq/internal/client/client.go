@@ -25,6 +25,9 @@ type Options struct {
 	AccessKey string      // of the account that signs the requests; empty: they are not signed
 	SecretKey string
 
+	// Lost, when set, is told that the connection to an address has ended; not when the client is closed.
+	Lost func(address string)
+
 	// Dial opens a connection; default a net.Dialer for TCP, TLS is put on top of it.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
@@ -151,6 +154,9 @@ func (c *Client) run(address string, l *link) {
 	}
 	c.mu.Unlock()
 	l.end(err)
+	if c.opt.Lost != nil && c.ctx.Err() == nil {
+		c.opt.Lost(address)
+	}
 }
 
 // causeOf says why a context has ended.

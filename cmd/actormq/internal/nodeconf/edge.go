@@ -45,6 +45,7 @@ func (c *Config) finishAddresses() error {
 	c.Gateway.Broker.Address = net.JoinHostPort(c.AdvertisedIP, strconv.Itoa(c.AdvertisedPort))
 	c.Gateway.Listen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort))
 	c.Gateway.NameServerListen = c.NameServer
+	c.Gateway.HAAddress = net.JoinHostPort(c.ReplicationIP, strconv.Itoa(c.AdvertisedPort+1)) // RocketMQ's haListenPort
 	if c.VIPChannel && c.ListenPort > 2 {
 		c.Gateway.VIPListen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort-2))
 	}

@@ -130,19 +130,18 @@ var keys = slices.Concat([]keyDef{
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{
-	"filterServerNums": "0", "useTLS": "false", "enableDLegerCommitLog": "false", "messageStorePlugIn": "",
+	"filterServerNums": "0", "enableDLegerCommitLog": "false", "messageStorePlugIn": "",
 	"readOnlyCommitLogStorePaths": "",
 }
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"namesrvAddr", "haListenPort", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
+	"haListenPort", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
-	"registerBrokerTimeoutMills",
-	"registerNameServerPeriod", "fetchNamesrvAddrByAddressServer", "rocketmqHome",
+	"fetchNamesrvAddrByAddressServer", "rocketmqHome",
 	"diskFallRecorded",
 	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
 	"slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
@@ -150,14 +149,14 @@ var withoutEffect = []string{
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"flushLeastPagesWhenWarmMapedFile", "enableScheduleMessageStats", "enableScheduleAsyncDeliver",
 	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked", "fastFailIfNoBufferInStorePool",
-	"brokerFastFailureEnable", "forceRegister",
+	"brokerFastFailureEnable",
 	"highSpeedMode", "commercialEnable", "serverWorkerThreads", "serverSelectorThreads",
 	"serverSocketSndBufSize", "serverSocketRcvBufSize", "useEpollNativeSelector",
 	"autoDeleteUnusedStats", "bitMapLengthConsumeQueueExt", "channelNotActiveInterval", "clientAsyncSemaphoreValue",
 	"clientCallbackExecutorThreads", "clientChannelMaxIdleTimeSeconds", "clientCloseSocketIfTimeout",
 	"clientManagerThreadPoolQueueCapacity", "clientOnewaySemaphoreValue", "clientPooledByteBufAllocatorEnable",
 	"clientSocketRcvBufSize", "clientSocketSndBufSize", "clientWorkerThreads", "commercialBaseCount",
-	"commercialBigCount", "commercialTimerCount", "commercialTransCount", "compressedRegister", "connectTimeoutMillis",
+	"commercialBigCount", "commercialTimerCount", "commercialTransCount", "connectTimeoutMillis",
 	"consumerFallbehindThreshold", "consumerManagerThreadPoolQueueCapacity", "dLegerGroup", "dLegerPeers",
 	"dLegerSelfId", "debugLockEnable", "disableConsumeIfConsumerReadSlowly", "enableCalcFilterBitMap",
 	"enableDetailStat", "endTransactionPoolQueueCapacity", "expectConsumerNumUseFilter", "filterDataCleanTimeSpan",

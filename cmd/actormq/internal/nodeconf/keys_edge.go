@@ -3,7 +3,9 @@ package nodeconf
 import (
 	"fmt"
 	"math"
+	"net"
 	"strings"
+	"time"
 
 	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/system/gateway/certs"
@@ -14,6 +16,16 @@ var edgeKeys = []keyDef{
 	{"brokerIP2", "brokerIP1", "address by which replicas reach the broker", text(func(c *Config) *string { return &c.ReplicationIP })},
 	{"advertisedPort", "listenPort", "port by which clients reach the broker, where it is not the same (NAT, containers)",
 		integer(func(c *Config) *int { return &c.AdvertisedPort }, 1, math.MaxUint16)},
+
+	{"namesrvAddr", "", "name servers of a cluster that the node joins, host:port with ; between them", nameServers},
+	{"registerNameServerPeriod", "30000", "ms between registrations at them", registerPeriod},
+	{"registerBrokerTimeoutMills", "6000", "ms that a name server may take",
+		millis(func(c *Config) *time.Duration { return &c.Gateway.Join.Timeout })},
+	{"forceRegister", "true", "register even if the name server knows the topics already",
+		negated(func(c *Config) *bool { return &c.Gateway.Join.IfChanged })},
+	{"compressedRegister", "false", "register with a compressed body",
+		boolean(func(c *Config) *bool { return &c.Gateway.Join.Compressed })},
+	{"useTLS", "false", "connect to the name servers of namesrvAddr with TLS", boolean(func(c *Config) *bool { return &c.UseTLS })},
 
 	{"aclEnable", "false", "requests must be signed by an account of aclFile", boolean(func(c *Config) *bool { return &c.ACL })},
 	{"aclFile", "storePathRootDir/config/plain_acl.yml", "accounts; the files of the folder acl beside it count too",
@@ -29,6 +41,31 @@ var edgeKeys = []keyDef{
 	{"tls.server.need.client.auth", "none", "whether clients show certificates: none, optional or require", clientAuth},
 	{"tls.server.authClient", "false", "the same, in RocketMQ's other spelling: true is require", authClient},
 	{"tls.server.keyPassword", "", "must be empty: encrypted keys can't be read", noPassword},
+}
+
+func nameServers(c *Config, value string) error {
+	c.Gateway.Join.NameServers = nil
+	for address := range strings.SplitSeq(value, ";") {
+		if address = strings.TrimSpace(address); address == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("host:port with ; between them: %w", err)
+		}
+		c.Gateway.Join.NameServers = append(c.Gateway.Join.NameServers, address)
+	}
+	return nil
+}
+
+// registerPeriod is kept within RocketMQ's bounds: a name server forgets who is silent for two minutes.
+func registerPeriod(c *Config, value string) error {
+	const least, most = 10 * time.Second, 60 * time.Second
+	var period time.Duration
+	if err := millis(func(*Config) *time.Duration { return &period })(c, value); err != nil {
+		return err
+	}
+	c.Gateway.Join.Interval = min(max(period, least), most)
+	return nil
 }
 
 func tlsMode(c *Config, value string) error {

@@ -39,6 +39,7 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand())
+	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
+		newDrainCommand())
 	return root
 }

@@ -127,7 +127,11 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), n.ready())
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case grace := <-n.drain:
+		n.drained(ctx, grace)
+	}
 	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
 	stop, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -142,11 +146,12 @@ type node struct {
 	store   *system.Store
 	system  *actor.ActorSystem
 	gateway *gateway.Node
+	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	log     zerolog.Logger
 }
 
 func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
-	n := &node{log: log}
+	n := &node{log: log, drain: make(chan time.Duration, 1)}
 	n.conf.Store(conf)
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
@@ -168,6 +173,7 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.Tools.Options = func() map[string]string { return n.conf.Load().Effective() }
 	g.Tools.SetOptions = n.setOptions
 	g.Tools.DelayOffsets, g.Tools.Runtime = n.delayOffsets, n.runtime
+	g.OnDrain = n.askDrain
 	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, lost) }
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)

@@ -172,6 +172,14 @@ func (h *DataVersionAnswer) Fields(f *Fields) {
 	f.Bool("changed", &h.Changed)
 }
 
+// DrainHeader asks a broker of ours to stop, and to send producers to others first ([RequestDrainBroker]).
+type DrainHeader struct {
+	GraceMs int64 // how long it serves on meanwhile
+}
+
+// Fields implements [Header].
+func (h *DrainHeader) Fields(f *Fields) { f.Int64("graceMillis", &h.GraceMs) }
+
 // CreateTopicHeader creates or changes a topic (17, spec/remoting.md §17.2).
 type CreateTopicHeader struct {
 	Topic           string

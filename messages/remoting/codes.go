@@ -82,6 +82,7 @@ const (
 	RequestSendBatchMessage                 = 320
 	RequestQueryConsumeQueue                = 321
 	RequestQueryDataVersion                 = 322
+	RequestDrainBroker                      = 9101 // our own: stop, and send producers elsewhere first
 	RequestResumeCheckHalfMessage           = 323
 	RequestSendReplyMessage                 = 324
 	RequestSendReplyMessageV2               = 325
@@ -169,6 +170,7 @@ var requestNames = map[int]string{
 	RequestSendBatchMessage:                 "SEND_BATCH_MESSAGE",
 	RequestQueryConsumeQueue:                "QUERY_CONSUME_QUEUE",
 	RequestQueryDataVersion:                 "QUERY_DATA_VERSION",
+	RequestDrainBroker:                      "DRAIN_BROKER",
 	RequestResumeCheckHalfMessage:           "RESUME_CHECK_HALF_MESSAGE",
 	RequestSendReplyMessage:                 "SEND_REPLY_MESSAGE",
 	RequestSendReplyMessageV2:               "SEND_REPLY_MESSAGE_V2",

@@ -66,6 +66,7 @@ var requestHeaders = map[int]func() Header{
 	RequestGetBrokerConsumeStats:           func() Header { return &BrokerConsumeStatsHeader{} },
 	RequestQueryConsumeQueue:               func() Header { return &QueryConsumeQueueHeader{} },
 	RequestQueryDataVersion:                func() Header { return &BrokerHeader{} },
+	RequestDrainBroker:                     func() Header { return &DrainHeader{} },
 	RequestResumeCheckHalfMessage:          func() Header { return &ResumeHalfHeader{} },
 	RequestPushReplyMessageToClient:        func() Header { return &ReplyPushHeader{} },
 	RequestAddWritePermOfBroker:            func() Header { return &BrokerNameHeader{} },
@@ -257,6 +258,6 @@ func TestCodeNames(t *testing.T) {
 	for code := range requestHeaders {
 		require.Contains(t, requestNames, code)
 	}
-	require.Len(t, requestNames, 84)
+	require.Len(t, requestNames, 85)
 	require.Len(t, responseNames, 28)
 }

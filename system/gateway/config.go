@@ -28,6 +28,9 @@ type Config struct {
 	TLSFiles certs.Files
 	ACLFile  string // plain_acl.yml; empty: no access control (aclEnable=false)
 
+	// OnDrain is called when a request asks the node to drain and to stop; it must not block. nil: no request may.
+	OnDrain func(grace time.Duration)
+
 	Join      Join   // other name servers that the node registers at
 	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker
 

@@ -207,7 +207,7 @@ func (n *Node) startNames() (err error) {
 		kv = n.file("kvConfig.json")
 	}
 	n.names, err = namesrv.Start(n.root, namesrv.Config{
-		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
+		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, Draining: n.draining.Load, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.names.Close() })
 	return err
@@ -238,6 +238,7 @@ func (n *Node) portsOf() []edge.Port {
 	maps.Copy(all, produce.New(n.broker).Routes())
 	maps.Copy(all, consume.New(n.broker).Routes())
 	maps.Copy(all, admin.New(n.broker, n.cfg.Tools).Routes())
+	all[remoting.RequestDrainBroker] = edge.Route{Handle: n.drainRequest, Lane: edge.Quick}
 	ports := []edge.Port{{Name: "broker", Address: n.cfg.Listen, Routes: all}}
 	if n.cfg.VIPListen != "" {
 		vip := maps.Clone(all)

@@ -61,6 +61,9 @@ func (s *Server) queueData(t *metadata.TopicConfig) remoting.QueueData {
 	if !s.b.Policy().Readable() || !s.b.Policy().Writeable() {
 		perm = s.b.Policy().Perm
 	}
+	if s.cfg.Draining != nil && s.cfg.Draining() {
+		perm &^= metadata.PermWrite
+	}
 	return remoting.QueueData{
 		BrokerName: s.b.BrokerName, Perm: int32(s.state().perm(t.TopicName, perm)), ReadQueueNums: int32(t.ReadQueueNums),
 		TopicSysFlag: int32(t.TopicSysFlag), WriteQueueNums: int32(t.WriteQueueNums),

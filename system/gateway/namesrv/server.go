@@ -24,7 +24,8 @@ type Config struct {
 	Disk   vfs.Disk // nil: nothing is kept
 	KVPath string   // of kvConfig.json
 
-	HAAddress string // where this node's broker replicates from: its slaves that register are told; empty: nowhere
+	Draining  func() bool // nil, or tells whether producers are sent to other brokers
+	HAAddress string      // where this node's broker replicates from: its slaves that register are told; empty: nowhere
 
 	OrderMessages bool // orderMessageEnable: order configurations are part of a route
 	Logger        zerolog.Logger

@@ -117,6 +117,9 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	for _, key := range conf.Ignored {
 		log.Warn().Str("key", key).Msg("this key of broker.conf has no effect here")
 	}
+	if heap := boundHeap(cgroupFiles); heap > 0 {
+		log.Info().Int64("bytes", heap).Msg("the heap is bounded by what the container may use")
+	}
 	for _, odd := range conf.Reach() {
 		log.Warn().Msg(odd)
 	}

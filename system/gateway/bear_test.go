@@ -40,8 +40,8 @@ func size(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// body is one that can be told from others and checked: of n bytes, of which the first ones are random.
-func body(random *rand.Rand, n int) []byte {
+// randomBody is one that can be told from others and checked: of n bytes, of which the first ones are random.
+func randomBody(random *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := 0; i < n; i += 8 {
 		var word [8]byte
@@ -74,7 +74,7 @@ func (w *world) busyClient(random *rand.Rand, sends int, sums *sync.Map) error {
 				return err
 			}
 		}
-		b := body(random, someSize(random))
+		b := randomBody(random, someSize(random))
 		sum := sha256.Sum256(b)
 		r := sending("T", string(b), "i", "sum\x01"+hex.EncodeToString(sum[:]), "e", strconv.Itoa(random.IntN(4)))
 		r.Opaque = 1
@@ -172,7 +172,7 @@ func (w *world) everyBodyIsWhole(q messages.QueueKey) (n int) {
 
 // hostile are beginnings of connections after which nothing good comes.
 func hostile(random *rand.Rand) []byte {
-	noise := body(random, 1+random.IntN(4096))
+	noise := randomBody(random, 1+random.IntN(4096))
 	switch random.IntN(6) {
 	case 0:
 		return []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,25 +29,37 @@ type heard struct {
 type names struct {
 	began time.Time
 	calls chan heard
-	down  map[string]bool // set before the registrar begins, or while nothing runs
+
+	mu    sync.Mutex
+	down  map[string]bool
 	stuck map[string]bool
 	same  bool // they know this version
 }
 
 func (n *names) call(ctx context.Context, address string, c *remoting.Command) (*remoting.Command, error) {
 	n.calls <- heard{address, c.Code, time.Since(n.began)}
-	if n.stuck[address] {
+	n.mu.Lock()
+	down, stuck, same := n.down[address], n.stuck[address], n.same
+	n.mu.Unlock()
+	if stuck {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if n.down[address] {
+	if down {
 		return nil, errors.New("no connection")
 	}
 	a := c.Answer(remoting.ResponseSuccess, "")
 	if c.Code == remoting.RequestQueryDataVersion {
-		a.ExtFields = remoting.ToExt(&remoting.DataVersionAnswer{Changed: !n.same})
+		a.ExtFields = remoting.ToExt(&remoting.DataVersionAnswer{Changed: !same})
 	}
 	return a, nil
+}
+
+// set changes what they do.
+func (n *names) set(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
 }
 
 // so returns what has been heard so far.
@@ -130,12 +143,12 @@ func TestANameServerThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 		}
 		require.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second}, pauses)
 		require.Greater(t, ones, 3, "one that does not answer holds up nobody, and has its own deadline")
-		n.down["two"], n.stuck["one"] = false, false
+		n.set(func() { n.down["two"], n.stuck["one"] = false, false })
 		after(40 * time.Second)
 		n.so()
 		after(30 * time.Second)
 		require.Len(t, n.so(), 2, "back to the interval")
-		n.stuck["two"] = true
+		n.set(func() { n.stuck["two"] = true })
 		require.ErrorContains(t, r.Leave(t.Context()), "unregister")
 	})
 }
@@ -153,7 +166,7 @@ func TestChangesDuringARegistrationMakeOneMore(t *testing.T) {
 		for _, h := range got {
 			require.Equal(t, "two", h.address, "the first one is still busy")
 		}
-		n.stuck["one"] = false
+		n.set(func() { n.stuck["one"] = false })
 		after(6*time.Second + leastPause)
 		ones := 0
 		for _, h := range n.so() {
@@ -175,7 +188,7 @@ func TestAsksFirstWhetherTheTopicsAreKnown(t *testing.T) {
 		for _, h := range n.so() {
 			require.Equal(t, remoting.RequestQueryDataVersion, h.code)
 		}
-		n.same = false
+		n.set(func() { n.same = false })
 		r.Changed()
 		require.Len(t, n.so(), 4, "a question and a registration each")
 	})

@@ -25,7 +25,7 @@ func TestEveryKeyOfRocketMQIsKnown(t *testing.T) {
 		}
 		require.True(t, ours || slices.Contains(c.Ignored, key), key)
 	}
-	for key, value := range map[string]string{"enableDLegerCommitLog": "true", "useTLS": "true", "messageStorePlugIn": "a.B"} {
+	for key, value := range map[string]string{"enableDLegerCommitLog": "true", "messageStorePlugIn": "a.B"} {
 		require.ErrorIs(t, nodeconf.Default().Set(key, value, "test"), nodeconf.ErrConfig, key)
 	}
 	require.NoError(t, nodeconf.Default().Set("messageStorePlugIn", "null", "test"))

@@ -415,6 +415,7 @@ func TestNoFurtherMappings(t *testing.T) {
 		r, err := s.Put(t.Context(), message("T", 0, strings.Repeat("x", 900)))
 		require.ErrorContains(t, err, "no further mapping")
 		require.Equal(t, messages.CreateMapedFileFailed, r.Status)
+		synctest.Wait() // the allocator may be trying at this very moment
 		entries, err := disk.List("store/prepare")
 		require.NoError(t, err)
 		require.Empty(t, entries)

@@ -135,6 +135,12 @@ func (s *Segment) Data() []byte { return s.data }
 // Populate makes the pages of [off, off+n) present ahead of writes; see vfs.Mapping.
 func (s *Segment) Populate(off, n int64) error { return s.mapping.Populate(off, n) }
 
+// Lock keeps the segment's pages in memory, Unlock lets them go; see vfs.Mapping.
+func (s *Segment) Lock() error { return s.mapping.Lock() }
+
+// Unlock ends what Lock began.
+func (s *Segment) Unlock() error { return s.mapping.Unlock() }
+
 // DataSync makes the written bytes durable; see vfs.File.
 func (s *Segment) DataSync() error { return s.file.DataSync() }
 

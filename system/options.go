@@ -48,6 +48,8 @@ type Options struct {
 
 	Role                messages.BrokerRole // brokerRole; default AsyncMaster
 	CheckOffsetsInSlave bool                // offsetCheckInSlave: a slave corrects the offsets of its readers
+	WarmSegments        bool                // warmMapedFileEnable: make all pages of a new segment present, and lock them in memory
+	WarmSyncPages       int                 // flushLeastPagesWhenWarmMapedFile: with SYNC_FLUSH, pages between syncs meanwhile; default 4096
 	BusyTimeout         time.Duration       // osPageCacheBusyTimeOutMills: puts wait so long for their turn, then more are refused; default 1 s
 
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
@@ -126,6 +128,7 @@ func (o Options) Defaults() Options {
 	def(&o.DestroyFileForcibly, 2*time.Minute)
 	def(&o.RedeleteInterval, 2*time.Minute)
 	def(&o.BallastBytes, min(64<<20, o.SegmentBytes))
+	def(&o.WarmSyncPages, 4096)
 	def(&o.BusyTimeout, time.Second)
 	def(&o.MaxPendingPuts, 1<<16)
 	def(&o.MaxPendingBytes, 256<<20)
@@ -174,6 +177,7 @@ func (o Options) Validate() error {
 	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)
 	check(index <= math.MaxInt32, "an index file of IndexSlots %d and IndexEntries %d has %d bytes: at most %d",
 		o.IndexSlots, o.IndexEntries, index, math.MaxInt32)
+	check(o.WarmSyncPages > 0, "WarmSyncPages is %d: more than 0", o.WarmSyncPages)
 	check(o.Role >= messages.AsyncMaster && o.Role <= messages.Slave, "Role is %d", o.Role)
 	check(o.FlushDiskType == AsyncFlush || o.FlushDiskType == SyncFlush, "FlushDiskType is %d", o.FlushDiskType)
 	for name, d := range map[string]time.Duration{

@@ -180,10 +180,16 @@ func (s *Store) spawnDispatcher() error {
 
 func (s *Store) spawnAllocatorAndWriter() error {
 	o := s.opt
-	window := max(o.WindowBytes, 0)
+	window, warmSync := max(o.WindowBytes, 0), 0
+	if o.WarmSegments {
+		window = 0 // all of it is there
+	}
+	if o.FlushDiskType == SyncFlush {
+		warmSync = o.WarmSyncPages
+	}
 	alloc, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
 		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
-		SegmentBytes: o.SegmentBytes, WindowBytes: window, Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner),
+		SegmentBytes: o.SegmentBytes, WindowBytes: window, Warm: o.WarmSegments, WarmSyncPages: warmSync, Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner),
 		Log: o.Logger,
 	}), s.blocking(actors.RoleAllocator))
 	if err != nil {

@@ -24,8 +24,13 @@ type Config struct {
 	Dir          string // of the commit log
 	PrepareDir   string // on the same file system; emptied at start
 	SegmentBytes int64
-	WindowBytes  int64         // pages populated ahead of the tail; 0: none
-	RetryPause   time.Duration // between attempts after a failure
+	WindowBytes  int64 // pages populated ahead of the tail; 0: none
+	// Warm makes all pages of a segment present, and locks them in memory, of two segments at most (warmMapedFileEnable).
+	Warm bool
+	// WarmSyncPages is how many pages are made present between two syncs, 0: none is made (flushLeastPagesWhenWarmMapedFile,
+	// SYNC_FLUSH).
+	WarmSyncPages int
+	RetryPause    time.Duration // between attempts after a failure
 	// Reserved is how much room must be left on the disk for others, in bytes; nil: none.
 	Reserved func() int64
 	Space    actors.Peer // told messages.SpaceProblem
@@ -43,8 +48,9 @@ type Actor struct {
 	cfg     Config
 	self    actors.Peer
 	retries map[int64]retry // by segment start; one for each segment that could not be made
-	said    time.Time       // when the log was told of a failure; zero: the last attempt has succeeded
-	left    map[int64]bool  // segments that have their name in the log's folder and were not handed over
+	warm    warm
+	said    time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
+	left    map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
 
 // retry is a request that is made again by its timer.
@@ -102,6 +108,9 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	}
 	if took := time.Since(began); took > slowAllocation {
 		a.cfg.Log.Warn().Str("file", s.Path()).Dur("took", took).Msg("making a segment was slow")
+	}
+	if a.cfg.Warm {
+		a.warm.made(s, a.cfg.Log)
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s})
 }
@@ -203,10 +212,8 @@ func (a *Actor) removeDraft(draft string) error {
 }
 
 func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
-	if n := min(a.cfg.WindowBytes, s.Size()); n > 0 {
-		if err := s.Populate(0, n); err != nil {
-			return err
-		}
+	if err := a.populate(s); err != nil {
+		return err
 	}
 	if err := s.DataSync(); err != nil { // the length must be durable before the name is
 		return err

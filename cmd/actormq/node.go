@@ -241,7 +241,15 @@ func (n *node) delayOffsets() map[int32]int64 {
 // runtime is what tools show of the store's state: for each delay level how far it is, and how many messages it has had
 // (spec/store.md §14.1).
 func (n *node) runtime() map[string]string {
-	values := map[string]string{}
+	st := n.store.Status()
+	values := map[string]string{
+		"dispatchBehindBytes":       strconv.FormatInt(int64(max(st.CommittedTo-st.DispatchedTo, 0)), 10),
+		"remainHowManyDataToCommit": strconv.FormatInt(int64(st.WrittenTo-st.CommittedTo), 10) + " B",
+		"storeRole":                 st.Role.String(), "runningFlags": st.Flags.String(),
+	}
+	if st.Cause != nil {
+		values["putsRefused"] = st.Cause.Error()
+	}
 	for level, at := range n.store.DelayOffsets() {
 		end := n.store.MaxOffset(messages.QueueKey{Topic: messages.TopicSchedule, QueueID: int32(level - 1)})
 		if end > 0 {

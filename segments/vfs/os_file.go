@@ -148,6 +148,12 @@ type osMapping struct {
 
 func (m *osMapping) Bytes() []byte { return m.b }
 
+// Lock implements Mapping.
+func (m *osMapping) Lock() error { return pathError("lock in memory", m.name, unix.Mlock(m.b)) }
+
+// Unlock implements Mapping.
+func (m *osMapping) Unlock() error { return pathError("unlock in memory", m.name, unix.Munlock(m.b)) }
+
 func (m *osMapping) Unmap() error {
 	if m.b == nil {
 		return pathError("unmap", m.name, fs.ErrClosed)

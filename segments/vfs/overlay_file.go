@@ -268,6 +268,12 @@ func (m *overlayMapping) Populate(off, n int64) error {
 	return rangeError("populate", m.file.name, off, n, checkSpan(off, n, int64(len(m.b))))
 }
 
+// Lock does nothing: the overlay is memory of a reader.
+func (m *overlayMapping) Lock() error { return nil }
+
+// Unlock does nothing.
+func (m *overlayMapping) Unlock() error { return nil }
+
 func (m *overlayMapping) Unmap() error {
 	if m.b == nil {
 		return pathError("unmap", m.file.name, fs.ErrClosed)

@@ -111,6 +111,11 @@ type Mapping interface {
 	// Write-back makes a page fault once more, cheaply. Pages of a MapRead mapping are made present only. ErrFault when a
 	// page can't be had.
 	Populate(off, n int64) error
+	// Lock keeps the pages of the mapping in memory until Unlock or Unmap (mlock). It may fail for want of permission
+	// (RLIMIT_MEMLOCK).
+	Lock() error
+	// Unlock lets the pages go again; nothing happens when they are not locked.
+	Unlock() error
 	// Unmap ends the mapping; the caller makes sure that no reader is left.
 	Unmap() error
 }

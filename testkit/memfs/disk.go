@@ -23,6 +23,7 @@ type Disk struct {
 	pending  []change // changes of names in order, not durable
 	capacity int64    // bytes; 0: no limit
 	used     int64    // bytes
+	locked   int64    // bytes of mappings
 }
 
 var _ vfs.Disk = (*Disk)(nil)

@@ -266,6 +266,8 @@ type mapping struct {
 	f    *file
 	mode vfs.MapMode
 	b    []byte
+
+	locked bool
 }
 
 func (m *mapping) Bytes() []byte { return m.b }
@@ -284,9 +286,44 @@ func (m *mapping) Populate(off, n int64) error {
 	})
 }
 
+// Lock counts the mapping into Locked.
+func (m *mapping) Lock() error {
+	return m.f.d.run(m.f.op(KindLockPages, 0, int64(len(m.b))), func() error {
+		m.setLocked(true)
+		return nil
+	})
+}
+
+// Unlock takes it out again.
+func (m *mapping) Unlock() error {
+	m.f.d.mu.Lock()
+	defer m.f.d.mu.Unlock()
+	m.setLocked(false)
+	return nil
+}
+
+func (m *mapping) setLocked(locked bool) {
+	if m.locked != locked {
+		m.locked = locked
+		if n := int64(len(m.b)); locked {
+			m.f.d.locked += n
+		} else {
+			m.f.d.locked -= n
+		}
+	}
+}
+
+// Locked is how many bytes of mappings are locked in memory.
+func (d *Disk) Locked() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.locked
+}
+
 func (m *mapping) Unmap() error {
 	m.f.d.mu.Lock()
 	defer m.f.d.mu.Unlock()
+	m.setLocked(false)
 	if m.b == nil {
 		return &fs.PathError{Op: "unmap", Path: m.f.name, Err: fs.ErrClosed}
 	}

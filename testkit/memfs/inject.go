@@ -29,12 +29,13 @@ const (
 	KindWriteback
 	KindMap
 	KindPopulate
+	KindLockPages
 	KindClose
 )
 
 var kindNames = [...]string{
 	"open", "create", "remove", "rename", "mkdir", "list", "stat", "sync folder", "lock", "usage",
-	"read", "write", "truncate", "allocate", "sync", "start writing", "map", "populate", "close",
+	"read", "write", "truncate", "allocate", "sync", "start writing", "map", "populate", "lock in memory", "close",
 }
 
 // String names the kind as errors do.
@@ -107,7 +108,7 @@ func opError(op Op, err error) error {
 		verb += " to " + op.To + " from"
 	case KindTruncate:
 		err = fmt.Errorf("to %d bytes: %w", op.Off, err)
-	case KindRead, KindWrite, KindAllocate, KindWriteback, KindMap, KindPopulate:
+	case KindRead, KindWrite, KindAllocate, KindWriteback, KindMap, KindPopulate, KindLockPages:
 		err = fmt.Errorf("%d bytes at %d: %w", op.N, op.Off, err)
 	}
 	return &fs.PathError{Op: verb, Path: op.Name, Err: err}

@@ -42,6 +42,7 @@ func operations(d *memfs.Disk, f vfs.File, m vfs.Mapping) []struct {
 		{memfs.Op{Kind: memfs.KindAllocate, Name: "/s/a", Off: 1, N: 99}, func() error { return f.Allocate(1, 99) }},
 		{memfs.Op{Kind: memfs.KindWriteback, Name: "/s/a", Off: 1, N: 2}, func() error { return f.StartWriteback(1, 2) }},
 		{memfs.Op{Kind: memfs.KindMap, Name: "/s/a", N: 4}, func() error { return second(f.Map(4, vfs.MapShared)) }},
+		{memfs.Op{Kind: memfs.KindLockPages, Name: "/s/a", N: int64(len(m.Bytes()))}, m.Lock},
 		{memfs.Op{Kind: memfs.KindPopulate, Name: "/s/a", Off: 1, N: 2}, func() error { return m.Populate(1, 2) }},
 		{memfs.Op{Kind: memfs.KindDataSync, Name: "/s/a"}, f.DataSync},
 		{memfs.Op{Kind: memfs.KindClose, Name: "/s/a"}, f.Close},

@@ -122,6 +122,7 @@ func (t *Tools) statsData(r *gateway.Request) {
 // runtime answers 28. Tools parse some of the values as numbers and fail without them (spec/remoting.md §17.6).
 func (t *Tools) runtime(r *gateway.Request) {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	ms := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 	first, end := t.b.Store.LogRange()
 	logRatio, queueRatio := t.diskRatios()
 	all := t.b.Stats.Totals()
@@ -138,13 +139,13 @@ func (t *Tools) runtime(r *gateway.Request) {
 		"msgPutTotalTodayNow":         n(all.PutTimes),
 		"msgGetTotalYesterdayMorning": n(all.GetYesterdayMorning), "msgGetTotalTodayMorning": n(all.GetTodayMorning),
 		"msgGetTotalTodayNow":  n(all.GetTotal),
-		"putMessageTimesTotal": n(all.PutTimes), "putMessageSizeTotal": n(all.PutBytes), "putMessageFailedTimes": "0",
-		"putMessageAverageSize": strconv.FormatFloat(average, 'f', -1, 64), "putMessageEntireTimeMax": "0",
-		"putMessageDistributeTime": "[<=0ms]:0 [0~10ms]:0 ", "getMessageEntireTimeMax": "0",
-		"putLatency99": "0", "putLatency999": "0", "dispatchMaxBuffer": "0", "dispatchBehindBytes": "0",
+		"putMessageTimesTotal": n(all.PutTimes), "putMessageSizeTotal": n(all.PutBytes), "putMessageFailedTimes": n(all.PutFailed),
+		"putMessageAverageSize": strconv.FormatFloat(average, 'f', -1, 64), "putMessageEntireTimeMax": n(all.PutMaxMs),
+		"putMessageDistributeTime": all.PutDistribution, "getMessageEntireTimeMax": n(all.GetMaxMs),
+		"putLatency99": ms(all.PutLatency99), "putLatency999": ms(all.Put999), "dispatchMaxBuffer": "0", "dispatchBehindBytes": "0",
 		"pageCacheLockTimeMills": "0", "earliestMessageTimeStamp": "-1", "startAcceptSendRequestTimeStamp": n(t.b.Policy().AcceptFromMs),
 		"commitLogMinOffset": n(int64(max(first, 0))), "commitLogMaxOffset": n(int64(end)), "commitLogDiskRatio": logRatio,
-		"consumeQueueDiskRatio": queueRatio, "remainTransientStoreBufferNumbs": n(1<<31 - 1), "remainHowManyDataToFlush": "0 B",
+		"consumeQueueDiskRatio": queueRatio, "remainTransientStoreBufferNumbs": n(1<<31 - 1), "remainHowManyDataToFlush": n(int64(max(end-t.b.Store.FlushedTo(), 0))) + " B",
 	}
 	for _, pool := range []string{"send", "pull", "query"} {
 		table[pool+"ThreadPoolQueueSize"], table[pool+"ThreadPoolQueueHeadWaitTimeMills"] = "0", "0"

@@ -3,6 +3,7 @@ package consume
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
@@ -126,9 +127,11 @@ const mostFiltered = 800
 func (p *pulling) get() (*messages.GetResult, error) {
 	first := messages.QueueOffset(p.h.QueueOffset)
 	for at := first; ; {
+		began := time.Now()
 		found, err := p.c.b.Store.Get(context.Background(), messages.GetMessage{
 			Queue: p.queue(), Offset: at, MaxMessages: int(p.h.MaxMsgNums), Tags: p.filter.tags,
 		})
+		p.c.b.Stats.GetTook(time.Since(began))
 		switch {
 		case err != nil:
 			return nil, err

@@ -25,6 +25,7 @@ type (
 
 const (
 	samplePause = 10 * time.Second
+	minuteTicks = 6
 	hourTicks   = 60  // of samplePause: ten minutes
 	dayTicks    = 360 // an hour
 )
@@ -49,6 +50,8 @@ type statsActor struct {
 	whole map[kind]*item // in items too
 	items atomic.Pointer[actors.Table[name, *item]]
 	day   atomic.Pointer[day]
+
+	puts, gets times
 }
 
 func newStatsActor(log zerolog.Logger) *statsActor {
@@ -131,6 +134,10 @@ func (a *statsActor) sample(now time.Time) {
 		if a.ticks%dayTicks == 0 {
 			push(&it.past.day, s, daySamples)
 		}
+	}
+	if a.ticks%minuteTicks == 0 {
+		a.puts.rotate()
+		a.gets.rotate()
 	}
 	a.midnight(now)
 }

@@ -156,3 +156,31 @@ func TestCountingAKnownItemAllocatesNothing(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { s.Put("T", 1, 1) }))
 	})
 }
+
+func TestTheTimesOfPuts(t *testing.T) {
+	in(t, func(t *testing.T, s *stats.Set) {
+		for i := range 1000 {
+			s.PutTook(time.Duration(i)*100*time.Microsecond, i%100 != 0) // 0 to 99.9 ms, evenly
+		}
+		s.GetTook(7 * time.Millisecond)
+		require.Zero(t, testing.AllocsPerRun(10, func() { s.GetTook(time.Millisecond) }))
+		for _, d := range []time.Duration{time.Millisecond * 700, 20 * time.Second} {
+			s.PutTook(d, true)
+		}
+		now := s.Totals()
+		require.Equal(t, "[<=0ms]:10 [0~10ms]:90 [10~50ms]:400 [50~100ms]:500 [100~200ms]:0 [200~500ms]:0 [500ms~1s]:1 [1~2s]:0 "+
+			"[2~3s]:0 [3~4s]:0 [4~5s]:0 [5~10s]:0 [10s~]:1 ", now.PutDistribution)
+		require.EqualValues(t, 10, now.PutFailed)
+		require.EqualValues(t, 20_000, now.PutMaxMs)
+		require.EqualValues(t, 7, now.GetMaxMs)
+		pass(time.Minute)
+		synctest.Wait()
+		require.InDelta(t, 99, s.Totals().PutLatency99, 1.5)
+		require.InDelta(t, 700, s.Totals().Put999, 300)
+		require.Equal(t, now.PutDistribution, s.Totals().PutDistribution, "the last whole minute")
+		pass(time.Minute)
+		synctest.Wait()
+		require.Zero(t, s.Totals().PutLatency99)
+		require.NotContains(t, s.Totals().PutDistribution, ":1", "the minute has passed")
+	})
+}

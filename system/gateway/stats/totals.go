@@ -17,6 +17,11 @@ type Totals struct {
 	GetYesterdayMorning          int64
 	GetTodayMorning              int64
 
+	PutFailed            int64
+	PutMaxMs, GetMaxMs   int64   // the longest that one took
+	PutDistribution      string  // how many sends took how long, of the last minute
+	PutLatency99, Put999 float64 // ms that 99 and 99.9 percent of them did not exceed
+
 	PutRates, FoundRates, MissRates, GetRates, TransferredRates string
 }
 
@@ -24,12 +29,15 @@ type Totals struct {
 func (s *Set) Totals() Totals {
 	if s == nil || s.items == nil {
 		none := rates(nil)
-		return Totals{PutRates: none, FoundRates: none, MissRates: none, GetRates: none, TransferredRates: none}
+		return Totals{PutDistribution: (&times{}).distribution(), PutRates: none, FoundRates: none, MissRates: none, GetRates: none, TransferredRates: none}
 	}
 	put, get, found, miss := s.whole[brokerPut], s.whole[brokerGet], s.whole[getFound], s.whole[getMiss]
 	day := s.day.Load()
 	foundRates, missRates := found.rates(), miss.rates()
+	p99, p999 := s.puts.percentiles()
 	return Totals{
+		PutFailed: s.puts.failed.Load(), PutMaxMs: s.puts.max.Load(), GetMaxMs: s.gets.max.Load(),
+		PutDistribution: s.puts.distribution(), PutLatency99: p99, Put999: p999,
 		BeganMs: s.began, PutTimes: put.count.Load(), PutBytes: put.bytes.Load(), PutCalls: put.times.Load(),
 		PutYesterdayMorning: day.putYesterday, PutTodayMorning: day.putMidnight, GetTotal: get.count.Load(),
 		GetYesterdayMorning: day.getYesterday, GetTodayMorning: day.getMidnight,

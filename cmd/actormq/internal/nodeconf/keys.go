@@ -46,6 +46,10 @@ var keys = slices.Concat([]keyDef{
 	{"messageIndexEnable", "true", "build the index", negated(func(c *Config) *bool { return &c.Store.NoIndex })},
 	{"checkCRCOnRecover", "true", "compare bodies with their checksums in recovery",
 		negated(func(c *Config) *bool { return &c.Store.SkipRecoveryCRC })},
+	{"warmMapedFileEnable", "false", "make all pages of a new commit-log file present, and lock them in memory",
+		boolean(func(c *Config) *bool { return &c.Store.WarmSegments })},
+	{"flushLeastPagesWhenWarmMapedFile", "4096", "pages between syncs meanwhile, with SYNC_FLUSH",
+		integer(func(c *Config) *int { return &c.Store.WarmSyncPages }, 1, math.MaxInt32)},
 	{"osPageCacheBusyTimeOutMills", "1000", "ms that puts wait for their turn before more are refused",
 		millis(func(c *Config) *time.Duration { return &c.Store.BusyTimeout })},
 	{"flushDiskType", "ASYNC_FLUSH", "ASYNC_FLUSH or SYNC_FLUSH", flushType},
@@ -136,7 +140,7 @@ var fixed = map[string]string{
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"haListenPort", "transientStorePoolEnable", "transientStorePoolSize", "warmMapedFileEnable",
+	"haListenPort", "transientStorePoolEnable", "transientStorePoolSize",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
@@ -147,7 +151,7 @@ var withoutEffect = []string{
 	"slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
 	"enableMultiDispatch",
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
-	"flushLeastPagesWhenWarmMapedFile", "enableScheduleMessageStats", "enableScheduleAsyncDeliver",
+	"enableScheduleMessageStats", "enableScheduleAsyncDeliver",
 	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked", "fastFailIfNoBufferInStorePool",
 	"brokerFastFailureEnable",
 	"highSpeedMode", "commercialEnable", "serverWorkerThreads", "serverSelectorThreads",

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -41,4 +42,31 @@ func TestAQueueThatIsCutWhileItIsReadIsOffsetFoundNull(t *testing.T) {
 	r.Release()
 	disk.Inject(nil)
 	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestAGetFarBehindTheEndKeepsTheLimitsOfTheDisk: what is near the end is a part of the machine's memory.
+func TestAGetFarBehindTheEndKeepsTheLimitsOfTheDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		messages, bytes, want int
+	}{"maxTransferCountOnMessageInDisk": {2, 1 << 20, 2}, "maxTransferBytesOnMessageInDisk": {30, 3500, 3}} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(Options{
+				Dir: "store", Disk: memfs.New(), SegmentBytes: 64 << 10, ConsumeQueueFileBytes: 2000, IndexSlots: 50, IndexEntries: 200,
+				MemoryRatioPercent: 7, DiskTransferMessages: c.messages, DiskTransferBytes: c.bytes,
+			})
+			require.NoError(t, err)
+			require.Equal(t, vfs.PhysicalMemory()/100*7, s.memoryBytes)
+			s.memoryBytes = 0
+			for range 20 {
+				_, err = s.Put(t.Context(), &messages.Message{Topic: "T", Body: make([]byte, 1000)})
+				require.NoError(t, err)
+			}
+			require.NoError(t, s.AwaitDispatched(t.Context()))
+			r, err := s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, MaxMessages: 32})
+			require.NoError(t, err)
+			require.Len(t, r.Records, c.want)
+			r.Release()
+			require.NoError(t, s.Close(t.Context()))
+		})
+	}
 }

@@ -1,0 +1,62 @@
+package nodeconf_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+)
+
+// TestOptionsWithoutEffectAreToldAtStart: the node logs a warning for each of Ignored.
+func TestOptionsWithoutEffectAreToldAtStart(t *testing.T) {
+	for _, key := range []string{
+		"storePathDLedgerCommitLog",
+		"enableConsumeQueueExt",
+		"mappedFileSizeConsumeQueueExt",
+		"bitMapLengthConsumeQueueExt",
+		"commitIntervalCommitLog",
+		"commitCommitLogLeastPages",
+		"commitCommitLogThoroughInterval",
+		"slaveTimeout",
+		"transientStorePoolEnable",
+		"transientStorePoolSize",
+		"fastFailIfNoBufferInStorePool",
+		"useReentrantLockWhenPutMessage",
+		"duplicationEnable",
+		"messageIndexSafe",
+		"maxMsgsNumBatch",
+		"diskFallRecorded",
+		"haListenPort",
+		"haMasterAddress",
+		"haSendHeartbeatInterval",
+		"haHousekeepingInterval",
+		"haTransferBatchSize",
+		"haSlaveFallbehindMax",
+		"enableScheduleMessageStats",
+		"enableScheduleAsyncDeliver",
+		"scheduleAsyncDeliverMaxPendingLimit",
+		"scheduleAsyncDeliverMaxResendNum2Blocked",
+		"enableLmq",
+		"enableMultiDispatch",
+		"maxLmqConsumeQueueNum",
+		"debugLockEnable",
+		"dLegerGroup",
+		"dLegerPeers",
+		"dLegerSelfId",
+		"preferredLeaderId",
+		"isEnableBatchPush",
+		"putMsgIndexHightWater",
+	} {
+		c := nodeconf.Default()
+		require.NoError(t, c.Set(key, "true", "test"))
+		require.Equal(t, []string{key}, c.Ignored)
+	}
+}
+
+func TestOptionsThatWouldChangeTheFilesAreRefused(t *testing.T) {
+	for key, value := range map[string]string{"enableDLegerCommitLog": "true", "readOnlyCommitLogStorePaths": "/old,/older"} {
+		require.ErrorIs(t, nodeconf.Default().Set(key, value, "test"), nodeconf.ErrConfig)
+	}
+	require.NoError(t, nodeconf.Default().Set("enableDLegerCommitLog", "false", "test"))
+}

@@ -50,10 +50,6 @@ var keys = slices.Concat([]keyDef{
 		boolean(func(c *Config) *bool { return &c.Store.WarmSegments })},
 	{"flushLeastPagesWhenWarmMapedFile", "4096", "pages between syncs meanwhile, with SYNC_FLUSH",
 		integer(func(c *Config) *int { return &c.Store.WarmSyncPages }, 1, math.MaxInt32)},
-	{"enableDLegerCommitLog", "false", "not supported: the log of that mode has another layout",
-		only("false", "the log of that mode has another layout")},
-	{"readOnlyCommitLogStorePaths", "", "not supported: there is one folder of the log",
-		only("", "there is one folder of the log")},
 	{"osPageCacheBusyTimeOutMills", "1000", "ms that puts wait for their turn before more are refused",
 		millis(func(c *Config) *time.Duration { return &c.Store.BusyTimeout })},
 	{"flushDiskType", "ASYNC_FLUSH", "ASYNC_FLUSH or SYNC_FLUSH", flushType},
@@ -219,16 +215,6 @@ func integer(field func(*Config) *int, least, most int) applier {
 			return err
 		}
 		*field(c) = int(n)
-		return nil
-	}
-}
-
-// only is an option whose other values would make, or need, other files.
-func only(allowed, because string) applier {
-	return func(_ *Config, value string) error {
-		if value != allowed {
-			return fmt.Errorf("not supported: %s", because)
-		}
 		return nil
 	}
 }

@@ -299,24 +299,29 @@ func (t *Table) Len() int { return int(t.count.Load()) }
 // Sync syncs every queue (see Queue.Sync), several at a time, so that the file system can make many durable at once, and
 // returns all errors joined. When it returns nil, every unit that was appended before is durable.
 func (t *Table) Sync() error {
+	queues := t.inOrder(func(q *Queue) bool { return q.Pending() > 0 || q.unsynced.Load() })
+	return inParallel(len(queues), func(i int) error { return queues[i].Sync() })
+}
+
+// inOrder returns the queues that are wanted, by name: a run on the simulated disk can be repeated, and neighbours are
+// neighbours on a real one.
+func (t *Table) inOrder(want func(*Queue) bool) []*Queue {
 	var queues []*Queue
 	t.Each(func(_ messages.QueueKey, q *Queue) {
-		if q.Pending() > 0 || q.unsynced.Load() {
+		if want(q) {
 			queues = append(queues, q)
 		}
 	})
-	// In order: a run on the simulated disk can be repeated, and neighbours are neighbours on a real one.
 	slices.SortFunc(queues, func(a, b *Queue) int {
 		return cmp.Or(cmp.Compare(a.key.Topic, b.key.Topic), cmp.Compare(a.key.QueueID, b.key.QueueID))
 	})
-	return inParallel(len(queues), func(i int) error { return queues[i].Sync() })
+	return queues
 }
 
 // SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it. It belongs to
 // recovery: nothing else may be using the queues. Where the disk can sync a tree that is one call.
 func (t *Table) SyncAll() error {
-	var queues []*Queue
-	t.Each(func(_ messages.QueueKey, q *Queue) { queues = append(queues, q) })
+	queues := t.inOrder(func(*Queue) bool { return true })
 	if len(queues) == 0 {
 		return nil
 	}

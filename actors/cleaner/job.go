@@ -211,10 +211,8 @@ func removeDurably(disk vfs.Disk, name string) error {
 
 // eachQueue calls fn for every queue until it says that the round is over, and returns all errors.
 func (r *round) eachQueue(fn func(*consumequeue.Queue) (bool, error)) error {
-	var queues []*consumequeue.Queue
-	r.cfg.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) { queues = append(queues, q) })
 	var errs []error
-	for _, q := range queues {
+	for _, q := range r.cfg.Queues.InOrder(func(*consumequeue.Queue) bool { return true }) {
 		goOn, err := fn(q)
 		if errs = append(errs, err); !goOn {
 			break

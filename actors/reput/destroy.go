@@ -43,11 +43,8 @@ func (a *QueueBuilder) destroyTopic(m messages.DestroyTopic) {
 		return
 	}
 	delete(a.reborn, m.Topic)
-	var old []*consumequeue.Queue
-	a.cfg.Table.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if key.Topic == m.Topic && ShardOf(key, a.cfg.Shards) == a.cfg.Shard && q.PhysicalEnd() <= m.Below {
-			old = append(old, q)
-		}
+	old := a.cfg.Table.InOrder(func(q *consumequeue.Queue) bool {
+		return q.Key().Topic == m.Topic && ShardOf(q.Key(), a.cfg.Shards) == a.cfg.Shard && q.PhysicalEnd() <= m.Below
 	})
 	var errs []error
 	for _, q := range old {

@@ -299,13 +299,13 @@ func (t *Table) Len() int { return int(t.count.Load()) }
 // Sync syncs every queue (see Queue.Sync), several at a time, so that the file system can make many durable at once, and
 // returns all errors joined. When it returns nil, every unit that was appended before is durable.
 func (t *Table) Sync() error {
-	queues := t.inOrder(func(q *Queue) bool { return q.Pending() > 0 || q.unsynced.Load() })
+	queues := t.InOrder(func(q *Queue) bool { return q.Pending() > 0 || q.unsynced.Load() })
 	return inParallel(len(queues), func(i int) error { return queues[i].Sync() })
 }
 
-// inOrder returns the queues that are wanted, by name: a run on the simulated disk can be repeated, and neighbours are
+// InOrder returns the queues that are wanted, by name: a run on the simulated disk can be repeated, and neighbours are
 // neighbours on a real one.
-func (t *Table) inOrder(want func(*Queue) bool) []*Queue {
+func (t *Table) InOrder(want func(*Queue) bool) []*Queue {
 	var queues []*Queue
 	t.Each(func(_ messages.QueueKey, q *Queue) {
 		if want(q) {
@@ -321,7 +321,7 @@ func (t *Table) inOrder(want func(*Queue) bool) []*Queue {
 // SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it. It belongs to
 // recovery: nothing else may be using the queues. Where the disk can sync a tree that is one call.
 func (t *Table) SyncAll() error {
-	queues := t.inOrder(func(*Queue) bool { return true })
+	queues := t.InOrder(func(*Queue) bool { return true })
 	if len(queues) == 0 {
 		return nil
 	}

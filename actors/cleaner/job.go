@@ -81,7 +81,7 @@ func (r *round) oldest() []OldSegment {
 	for i := 0; i < view.Len()-1 && len(all) < maxRound; i++ {
 		seg := view.At(i)
 		all = append(all, OldSegment{
-			End: messages.PhysicalOffset(seg.Start() + seg.Size()), NewestMs: r.newest(seg, view.At(i+1)),
+			End: messages.PhysicalOffset(seg.Start() + seg.Size()), NewestMs: r.newest(view, i),
 		})
 	}
 	return all
@@ -89,26 +89,37 @@ func (r *round) oldest() []OldSegment {
 
 // newest is the store time (ms) of the record behind a segment, which no record in it is later than; that of the file when
 // the record can't be read.
-func (r *round) newest(seg, next *segments.Segment) int64 {
-	if next.Hold() {
-		defer next.Release()
-		ms := int64(0)
-		err := vfs.Guard(next.Path(), func() error {
-			rec, kind, err := record.Parse(next.Data()[:next.Wrote()], false)
-			if err == nil && kind == record.KindMessage && rec.PhysicalOffset == messages.PhysicalOffset(next.Start()) {
-				ms = rec.StoreTimestampMs
-			}
-			return err
-		})
-		if err == nil && ms > 0 {
+func (r *round) newest(view *segments.View, i int) int64 {
+	for next := i + 1; next < view.Len(); next++ { // one that begins with a closed hole tells nothing
+		if ms := firstMs(view.At(next)); ms > 0 {
 			return ms
 		}
 	}
+	seg := view.At(i)
 	e, err := r.cfg.Disk.Stat(seg.Path())
 	if err != nil {
 		return r.plan.Now.UnixMilli() // not expired, as far as is known
 	}
 	return e.ModTime.UnixMilli()
+}
+
+// firstMs is the store time of the record with which a segment begins, 0 when that cannot be told.
+func firstMs(seg *segments.Segment) (ms int64) {
+	if !seg.Hold() {
+		return 0
+	}
+	defer seg.Release()
+	err := vfs.Guard(seg.Path(), func() error {
+		rec, kind, err := record.Parse(seg.Data()[:seg.Wrote()], false)
+		if err == nil && kind == record.KindMessage && rec.PhysicalOffset == messages.PhysicalOffset(seg.Start()) {
+			ms = rec.StoreTimestampMs
+		}
+		return err
+	})
+	if err != nil {
+		return 0
+	}
+	return ms
 }
 
 // delete takes segments out of the log.

@@ -2,6 +2,7 @@ package system
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,9 @@ type admission struct {
 	puts, bytes       atomic.Int64
 
 	refusal atomic.Pointer[error] // why nothing enters now
-	closed  atomic.Bool           // nothing enters any more
-	drained chan struct{}         // closed once nothing is in flight after close
+	refused [len(refusals)]atomic.Int64
+	closed  atomic.Bool   // nothing enters any more
+	drained chan struct{} // closed once nothing is in flight after close
 	once    sync.Once
 
 	// queueing, when set, tells how long the writer has not come round to a put; beyond busyAfter puts are refused.
@@ -30,20 +32,24 @@ func newAdmission(maxPuts int, maxBytes int64) *admission {
 func (a *admission) enter(n int64) error {
 	puts, bytes := a.puts.Add(1), a.bytes.Add(n)
 	if cause := a.refusal.Load(); cause != nil {
-		a.leave(n)
-		return *cause
+		return a.refuse(n, *cause)
 	}
 	if puts > a.maxPuts || bytes > a.maxBytes && puts > 1 {
-		a.leave(n)
-		return fmt.Errorf("%d puts and %d bytes, limits %d and %d: %w", puts, bytes, a.maxPuts, a.maxBytes, ErrTooManyPuts)
+		return a.refuse(n, fmt.Errorf("%d puts and %d bytes, limits %d and %d: %w", puts, bytes, a.maxPuts, a.maxBytes, ErrTooManyPuts))
 	}
 	if puts > 1 && a.queueing != nil {
 		if waits := a.queueing(); waits > a.busyAfter {
-			a.leave(n)
-			return fmt.Errorf("puts have been waiting for %v, limit %v: %w", waits, a.busyAfter, ErrWriterBusy)
+			return a.refuse(n, fmt.Errorf("puts have been waiting for %v, limit %v: %w", waits, a.busyAfter, ErrWriterBusy))
 		}
 	}
 	return nil
+}
+
+// refuse takes a put of n bytes out again and counts why.
+func (a *admission) refuse(n int64, cause error) error {
+	a.leave(n)
+	a.refused[slices.Index(refusals[:], refusalOf(cause))].Add(1)
+	return cause
 }
 
 func (a *admission) leave(n int64) {

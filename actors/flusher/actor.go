@@ -72,6 +72,8 @@ type Actor struct {
 
 	// FlushedTo is the durable end of the log; any goroutine may read it.
 	FlushedTo *atomic.Int64
+	// Syncs is how long the syncs took that were good.
+	Syncs *actors.Histogram
 }
 
 // New returns the actor; spawn it with a mailbox whose inline budget is 0.
@@ -81,7 +83,7 @@ func New(cfg Config) *Actor {
 	}
 	a := &Actor{
 		cfg: cfg, flushed: cfg.Flushed, values: cfg.Checkpoint, saved: cfg.Checkpoint, thorough: time.Now(),
-		FlushedTo: new(atomic.Int64),
+		FlushedTo: new(atomic.Int64), Syncs: actors.NewHistogram(actors.OperationBounds()...),
 	}
 	a.FlushedTo.Store(int64(cfg.Flushed))
 	return a
@@ -206,6 +208,7 @@ func (a *Actor) synced(m synced) {
 		a.fail(m.err)
 		return
 	}
+	a.Syncs.Add(m.took)
 	if m.took > slowSync {
 		a.cfg.Logger.Warn().Dur("took", m.took).Int64("up_to", int64(m.upTo)).Msg("syncing the commit log was slow")
 	}

@@ -40,6 +40,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
-		newDrainCommand())
+		newDrainCommand(), newVersionCommand())
 	return root
 }

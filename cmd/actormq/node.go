@@ -23,6 +23,7 @@ import (
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/admin"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 )
@@ -31,9 +32,9 @@ import (
 const stopTimeout = 5 * time.Second
 
 type nodeFlags struct {
-	config, storeDir, listen, namesrv, logLevel string
-	set                                         []string
-	durable, printConfig                        bool
+	config, storeDir, listen, namesrv, admin, logLevel string
+	set                                                []string
+	durable, printConfig                               bool
 }
 
 func newNodeCommand() *cobra.Command {
@@ -45,7 +46,7 @@ func newNodeCommand() *cobra.Command {
 output says that it serves; logs go to standard error. SIGTERM or SIGINT stops it in order.
 
 Without options it keeps its store in ./store and listens on loopback: 127.0.0.1:10911 (broker, and 10909) and
-127.0.0.1:9876 (name server). A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
+127.0.0.1:9876 (name server); metrics, health and profiles are on 127.0.0.1:10914. A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
 by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their values and where they came from.`,
 		Example: `  actormq node
   actormq node --store-dir /var/lib/actormq --durable
@@ -57,6 +58,7 @@ by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their v
 	c.Flags().StringVar(&f.storeDir, "store-dir", "", "folder of the store (storePathRootDir)")
 	c.Flags().StringVar(&f.listen, "listen", "", "HOST:PORT of the broker (bindAddress, listenPort)")
 	c.Flags().StringVar(&f.namesrv, "namesrv-listen", "", "HOST:PORT of the name server (namesrvListen)")
+	c.Flags().StringVar(&f.admin, "admin-listen", "", "HOST:PORT of metrics, health and profiles (adminListen)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value, any number of times")
 	c.Flags().BoolVar(&f.durable, "durable", false, "acknowledge only what is on the disk (flushDiskType=SYNC_FLUSH)")
 	c.Flags().BoolVar(&f.printConfig, "print-config", false, "print the effective configuration and end")
@@ -91,6 +93,9 @@ func (f nodeFlags) configuration(cmd *cobra.Command) (*nodeconf.Config, error) {
 	if cmd.Flags().Changed("namesrv-listen") {
 		bad = append(bad, c.Set("namesrvListen", f.namesrv, "--namesrv-listen"))
 	}
+	if cmd.Flags().Changed("admin-listen") {
+		bad = append(bad, c.Set("adminListen", f.admin, "--admin-listen"))
+	}
 	if f.durable {
 		bad = append(bad, c.Set("flushDiskType", system.SyncFlush.String(), "--durable"))
 	}
@@ -113,7 +118,8 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	if err != nil {
 		return fmt.Errorf("--log-level: %w", err)
 	}
-	log := zerolog.New(cmd.ErrOrStderr()).Level(level).With().Timestamp().Logger()
+	zerolog.SetGlobalLevel(level) // the admin port changes it
+	log := zerolog.New(cmd.ErrOrStderr()).With().Timestamp().Logger()
 	for _, key := range conf.Ignored {
 		log.Warn().Str("key", key).Msg("this key of broker.conf has no effect here")
 	}
@@ -149,6 +155,7 @@ type node struct {
 	store   *system.Store
 	system  *actor.ActorSystem
 	gateway *gateway.Node
+	admin   *admin.Server      // nil: there is none
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	log     zerolog.Logger
 }
@@ -184,7 +191,30 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 		n.system.Shutdown()
 		return nil, errors.Join(fmt.Errorf("start the gateway: %w", err), n.store.Close(stop))
 	}
+	if err := n.startAdmin(conf); err != nil {
+		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, n.stop(stop))
+	}
 	return n, nil
+}
+
+// startAdmin opens the port for those who operate the node. One that nobody has asked for may be somebody else's.
+func (n *node) startAdmin(conf *nodeconf.Config) (err error) {
+	if conf.AdminListen == "" {
+		return nil
+	}
+	n.admin, err = admin.Start(admin.Config{
+		Listen: conf.AdminListen, Store: n.store, Node: n.gateway, Version: versionText(), Logger: n.log.With().Str("part", "admin").Logger(),
+	})
+	if err != nil && !conf.AdminAsked {
+		n.log.Warn().Err(err).Msg("no metrics and no health: set adminListen")
+		return nil
+	}
+	if err == nil {
+		n.log.Info().Stringer("address", n.admin.Addr()).Msg("metrics, health and profiles are here")
+	}
+	return err
 }
 
 // setOptions changes keys while the node runs, for as long as it runs: broker.conf is its owner's.
@@ -224,6 +254,12 @@ func (n *node) stop(ctx context.Context) error {
 		err = nil
 	}
 	n.system.Shutdown()
+	if n.admin != nil {
+		// What it is asked reads the store, so it ends first; a profile is not waited for.
+		now, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		err = errors.Join(err, n.admin.Stop(now))
+	}
 	return errors.Join(err, n.store.Close(ctx))
 }
 

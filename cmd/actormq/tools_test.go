@@ -58,7 +58,7 @@ func serve(t *testing.T, set ...string) *testNode {
 
 func (n *testNode) start() error {
 	f := nodeFlags{storeDir: n.dir, listen: n.broker, set: append([]string{
-		"namesrvListen=" + n.names, "vipChannel=false", "mappedFileSizeCommitLog=1048576", "mappedFileSizeConsumeQueue=20000",
+		"namesrvListen=" + n.names, "vipChannel=false", "adminListen=", "mappedFileSizeCommitLog=1048576", "mappedFileSizeConsumeQueue=20000",
 		"maxHashSlotNum=500", "maxIndexNum=2000",
 	}, n.set...)}
 	conf, err := f.configuration(newNodeCommand())

@@ -29,6 +29,9 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	}
 }
 
+// Draining tells whether producers are sent to other brokers, as the node is going to stop.
+func (n *Node) Draining() bool { return n.draining.Load() }
+
 // drainRequest answers DRAIN_BROKER: administrators may, and without access control those on the same machine.
 func (n *Node) drainRequest(r *edge.Request) {
 	var h remoting.DrainHeader

@@ -41,6 +41,7 @@ var parties = []struct {
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd"}, false},
 	{"go.yaml.in/yaml", []string{"system/gateway/acl"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
+	{"github.com/prometheus/client_golang", []string{"system/admin"}, false},
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},
 	{"github.com/stretchr/testify/require", []string{"testkit"}, true},
@@ -53,8 +54,8 @@ var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
 	"syscall":  {"segments/vfs", "cmd", "testkit"},
 	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
-	"net":      {"actors/gateway", "system/gateway", "cmd", "testkit"},
-	"net/http": {"cmd"},
+	"net":      {"actors/gateway", "system/gateway", "system/admin", "cmd", "testkit"},
+	"net/http": {"system/admin", "cmd"},
 	"log":      nil, // zerolog, or an error
 }
 

@@ -160,7 +160,7 @@ type placed struct {
 // done runs on an actor's goroutine.
 func (d *placed) done(result messages.PutResult, err error) {
 	p := d.producers
-	p.b.Stats.PutTook(time.Since(d.r.At), result.Status.Stored())
+	p.b.Stats.PutTook(time.Since(d.r.At), result.Status)
 	code, remark := putCode(result.Status, err)
 	if d.pushed {
 		code, remark = remoting.ResponseSuccess, ""

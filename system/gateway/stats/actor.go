@@ -52,10 +52,11 @@ type statsActor struct {
 	day   atomic.Pointer[day]
 
 	puts, gets times
+	sends      sends
 }
 
 func newStatsActor(log zerolog.Logger) *statsActor {
-	a := &statsActor{log: log, began: time.Now().UnixMilli(), whole: map[kind]*item{}}
+	a := &statsActor{log: log, began: time.Now().UnixMilli(), whole: map[kind]*item{}, sends: newSends()}
 	edit := actors.NewTable[name, *item]().Edit()
 	for _, k := range []kind{brokerPut, brokerGet, getFound, getMiss} {
 		a.whole[k] = a.newItem()

@@ -47,6 +47,7 @@ type Set struct {
 	whole map[kind]*item // the broker's own; never changed
 	puts  *times
 	gets  *times
+	sends *sends
 	peer  actors.Peer
 	day   *atomic.Pointer[day]
 	began int64 // ms
@@ -62,7 +63,7 @@ func Start(root *actor.RootContext, log zerolog.Logger) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the statistics: %w", err)
 	}
-	return &Set{items: &a.items, whole: a.whole, puts: &a.puts, gets: &a.gets, peer: actors.NewPeer(root, pid), day: &a.day, began: a.began,
+	return &Set{items: &a.items, whole: a.whole, puts: &a.puts, gets: &a.gets, sends: &a.sends, peer: actors.NewPeer(root, pid), day: &a.day, began: a.began,
 		end: sync.OnceValue(func() error { return root.PoisonFuture(pid).Wait() })}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/stats"
 )
@@ -157,20 +158,30 @@ func TestCountingAKnownItemAllocatesNothing(t *testing.T) {
 	})
 }
 
+func status(ok bool) messages.PutStatus {
+	if ok {
+		return messages.PutOK
+	}
+	return messages.OSPageCacheBusy
+}
+
 func TestTheTimesOfPuts(t *testing.T) {
 	in(t, func(t *testing.T, s *stats.Set) {
 		for i := range 1000 {
-			s.PutTook(time.Duration(i)*100*time.Microsecond, i%100 != 0) // 0 to 99.9 ms, evenly
+			s.PutTook(time.Duration(i)*100*time.Microsecond, status(i%100 != 0)) // 0 to 99.9 ms, evenly
 		}
 		s.GetTook(7 * time.Millisecond)
 		require.Zero(t, testing.AllocsPerRun(10, func() { s.GetTook(time.Millisecond) }))
 		for _, d := range []time.Duration{time.Millisecond * 700, 20 * time.Second} {
-			s.PutTook(d, true)
+			s.PutTook(d, messages.PutOK)
 		}
 		now := s.Totals()
 		require.Equal(t, "[<=0ms]:10 [0~10ms]:90 [10~50ms]:400 [50~100ms]:500 [100~200ms]:0 [200~500ms]:0 [500ms~1s]:1 [1~2s]:0 "+
 			"[2~3s]:0 [3~4s]:0 [4~5s]:0 [5~10s]:0 [10s~]:1 ", now.PutDistribution)
 		require.EqualValues(t, 10, now.PutFailed)
+		counted := s.Sends()
+		require.Equal(t, map[messages.PutStatus]int64{messages.PutOK: 992, messages.OSPageCacheBusy: 10}, counted.Status)
+		require.EqualValues(t, 1002, counted.Times.Count)
 		require.EqualValues(t, 20_000, now.PutMaxMs)
 		require.EqualValues(t, 7, now.GetMaxMs)
 		pass(time.Minute)

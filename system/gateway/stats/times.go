@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/actormq/actormq/messages"
 )
 
 // times counts how long requests took, as the original does (spec/store.md §14.1): the coarse buckets that tools print, over the
@@ -122,10 +124,11 @@ func (t *times) percentiles() (p99, p999 float64) {
 	return 0, 0
 }
 
-// PutTook counts how long a send took from its arrival to its answer, and whether it was stored.
-func (s *Set) PutTook(took time.Duration, stored bool) {
+// PutTook counts how long a send took from its arrival to its answer, and what became of it.
+func (s *Set) PutTook(took time.Duration, status messages.PutStatus) {
 	if s != nil && s.items != nil {
-		s.puts.add(took, stored)
+		s.puts.add(took, status.Stored())
+		s.sends.add(took, status)
 	}
 }
 

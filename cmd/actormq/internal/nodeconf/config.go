@@ -30,6 +30,8 @@ type Config struct {
 	AdvertisedPort int    // advertisedPort; the same of the port
 	ReplicationIP  string // brokerIP2; as replicas reach the broker
 	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
+	AdminListen    string // adminListen: host:port, empty: none
+	AdminAsked     bool   // it was set: without it the node does not start
 	VIPChannel     bool   // serve listenPort − 2 too
 	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 

@@ -3,6 +3,7 @@ package nodeconf
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 
 // resolveTime is how long the name of an address is looked up.
 const resolveTime = 5 * time.Second
+
+// adminPortAbove is how far the admin port is above the broker's, unless it is set: beside RocketMQ's ports for replication.
+const adminPortAbove = 3
 
 // finishAddresses derives where the ports listen, and what others are told. Names are allowed: clients get the name, records
 // and message ids have the address that it has now.
@@ -46,6 +50,9 @@ func (c *Config) finishAddresses() error {
 	c.Gateway.Listen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort))
 	c.Gateway.NameServerListen = c.NameServer
 	c.Gateway.HAAddress = net.JoinHostPort(c.ReplicationIP, strconv.Itoa(c.AdvertisedPort+1)) // RocketMQ's haListenPort
+	if !c.AdminAsked && c.ListenPort+adminPortAbove <= math.MaxUint16 {
+		c.AdminListen = net.JoinHostPort("127.0.0.1", strconv.Itoa(c.ListenPort+adminPortAbove))
+	}
 	if c.VIPChannel && c.ListenPort > 2 {
 		c.Gateway.VIPListen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort-2))
 	}
@@ -132,6 +139,11 @@ func (c *Config) Reach() []string {
 	case containers.Contains(told.Unmap()) && c.set["brokerIP1"].value == "":
 		odd = append(odd, fmt.Sprintf("clients are told to connect to %s, which is probably that of a container: set brokerIP1, and advertisedPort "+
 			"if the port outside is another one", c.AdvertisedIP))
+	}
+	if host, _, err := net.SplitHostPort(c.AdminListen); err == nil && c.AdminListen != "" {
+		if ip, err := netip.ParseAddr(host); err != nil && host != "localhost" || err == nil && !ip.IsLoopback() {
+			odd = append(odd, fmt.Sprintf("the admin port %s has no access control: only those who operate the node should reach it", c.AdminListen))
+		}
 	}
 	return odd
 }

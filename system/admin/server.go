@@ -1,0 +1,114 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/gateway"
+)
+
+// Config is what the port shows.
+type Config struct {
+	Listen  string        // host:port
+	Store   *system.Store // required
+	Node    *gateway.Node // nil: the store is not on the network
+	Version string        // of the program, as metrics name it
+	Logger  zerolog.Logger
+}
+
+// Server is an open admin port.
+type Server struct {
+	listener net.Listener
+	http     http.Server
+	ended    chan struct{}
+}
+
+// Limits of a request; profiles may take as long as they are asked to.
+const (
+	headerTimeout = 5 * time.Second
+	idleTimeout   = time.Minute
+	headerBytes   = 16 << 10
+)
+
+// Start opens the port and serves until Stop.
+func Start(cfg Config) (*Server, error) {
+	l, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("open the admin port: %w", err)
+	}
+	s := &Server{listener: l, ended: make(chan struct{})}
+	s.http = http.Server{Handler: routes(cfg), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes}
+	go func() {
+		defer close(s.ended)
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			cfg.Logger.Error().Err(err).Str("address", cfg.Listen).Msg("the admin port has ended")
+		}
+	}()
+	return s, nil
+}
+
+// Addr is where the port listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Stop closes the port. Requests that run are awaited until the context ends, then cut off.
+func (s *Server) Stop(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		if err := s.http.Close(); err != nil {
+			return fmt.Errorf("close the admin port: %w", err)
+		}
+	}
+	<-s.ended
+	return nil
+}
+
+// Registry returns a registry with all metrics of a node, for a program that serves them itself.
+func Registry(cfg Config) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(newCollector(cfg), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+func routes(cfg Config) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(cfg), promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if why := unready(cfg); why != "" {
+			say(w, http.StatusServiceUnavailable, why)
+			return
+		}
+		say(w, http.StatusOK, "ok")
+	})
+	mux.HandleFunc("GET /loglevel", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, zerolog.GlobalLevel().String()) })
+	mux.HandleFunc("PUT /loglevel", func(w http.ResponseWriter, r *http.Request) { setLevel(cfg.Logger, w, r) })
+	profiles(mux)
+	return mux
+}
+
+// unready says why no puts are sent here; empty when they may be.
+func unready(cfg Config) string {
+	if cfg.Node != nil && cfg.Node.Draining() {
+		return "draining: the node is going to stop"
+	}
+	if err := cfg.Store.Writable(); err != nil && !errors.Is(err, system.ErrSlave) {
+		return err.Error()
+	}
+	return ""
+}
+
+// say answers with one line.
+func say(w http.ResponseWriter, status int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, line)
+}

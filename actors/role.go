@@ -14,4 +14,6 @@ const (
 	RolePullHold     Role = "pull-hold"
 	RoleCleaner      Role = "cleaner"
 	RoleScheduler    Role = "delay-scheduler"
+	RoleReplicator   Role = "ha-replicator"
+	RoleFollower     Role = "ha-follower"
 )

@@ -51,6 +51,9 @@ type PutMessage struct {
 
 	Deadline time.Time // for every promise; zero: none
 
+	replica       ReplicaWait // the message, as the one who waits for replicas holds it
+	replicaStatus PutStatus   // what replicas have not done; valid once their promise is met
+
 	// Scratch is room for the caller's own copy of the message that it encodes; actors do not look at it.
 	Scratch Message
 }
@@ -59,6 +62,8 @@ type PutMessage struct {
 func NewPutMessage() *PutMessage {
 	p := &PutMessage{park: make(chan struct{}, 1)}
 	p.link.Bind(p)
+	p.replica.put = p
+	p.replica.link.Bind(&p.replica)
 	p.promises.Store(1)
 	return p
 }
@@ -85,7 +90,7 @@ func (p *PutMessage) Reopen() {
 		p.inline = false
 		return
 	}
-	p.shared = false
+	p.shared, p.replicaStatus = false, PutOK
 	p.promises.Store(1)
 	p.state.Store(0)
 }
@@ -100,6 +105,9 @@ func (p *PutMessage) Promise() {
 func (p *PutMessage) Fulfil() {
 	if p.shared && p.promises.Add(-1) != 0 {
 		return
+	}
+	if p.replicaStatus != PutOK && p.Result.Status.Stored() && p.Err == nil {
+		p.Result.Status = p.replicaStatus // what a replica lacks counts more than a flush (spec/store.md §3.7)
 	}
 	if done := p.OnDone; done != nil {
 		done(p)

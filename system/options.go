@@ -52,6 +52,8 @@ type Options struct {
 	WarmSyncPages       int                 // flushLeastPagesWhenWarmMapedFile: with SYNC_FLUSH, pages between syncs meanwhile; default 4096
 	BusyTimeout         time.Duration       // osPageCacheBusyTimeOutMills: puts wait so long for their turn, then more are refused; default 1 s
 
+	Replication // what a role needs beside itself
+
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
 	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
 	FlushAtOnce          bool          // flushCommitLogTimed=false: flush as soon as FlushLeastPages are dirty
@@ -93,6 +95,18 @@ type Options struct {
 	OnFailed func(messages.Failed)
 }
 
+// Replication says how a store replicates its log (spec/store.md §12).
+type Replication struct {
+	HAListen       string        // host:port on which a master serves slaves (haListenPort); empty: none can connect
+	HAMaster       string        // host:port of the master of a slave (haMasterAddress); empty: it follows nobody
+	HAFullCopy     bool          // an empty slave copies the master's whole log, not just the last segment
+	HAHeartbeat    time.Duration // haSendHeartbeatInterval; default 5 s
+	HAHousekeeping time.Duration // haHousekeepingInterval: silence that ends a connection; default 20 s
+	HABatchBytes   int           // haTransferBatchSize; default 32 KiB
+	HAFallbehind   int64         // haSlaveFallbehindMax: a slave that lacks more does not count; default 256 MiB
+	SlaveTimeout   time.Duration // slaveTimeout: the longest that a put of a SyncMaster waits for a slave; default 3 s
+}
+
 // Defaults returns the options with every zero field filled in.
 func (o Options) Defaults() Options {
 	def(&o.CommitLogDir, path.Join(o.Dir, "commitlog"))
@@ -106,6 +120,11 @@ func (o Options) Defaults() Options {
 	}
 	def(&o.IndexSlots, 5_000_000)
 	def(&o.IndexEntries, 20_000_000)
+	def(&o.HAHeartbeat, 5*time.Second)
+	def(&o.HAHousekeeping, 20*time.Second)
+	def(&o.HABatchBytes, 32<<10)
+	def(&o.HAFallbehind, 256<<20)
+	def(&o.SlaveTimeout, 3*time.Second)
 	def(&o.FlushInterval, 500*time.Millisecond)
 	def(&o.FlushLeastPages, 4)
 	def(&o.QueueFlushLeastPages, 2)
@@ -187,9 +206,13 @@ func (o Options) Validate() error {
 		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
 		"DelayOffsetInterval": o.DelayOffsetInterval,
 		"BusyTimeout":         o.BusyTimeout,
+		"HAHeartbeat":         o.HAHeartbeat, "HAHousekeeping": o.HAHousekeeping, "SlaveTimeout": o.SlaveTimeout,
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}
+	check(o.HABatchBytes > 0 && o.HAFallbehind > 0, "a limit of replication is not above 0")
+	check(o.Role == messages.Slave || o.HAMaster == "", "HAMaster is %s, but the role is %v", o.HAMaster, o.Role)
+	check(o.Role != messages.Slave || o.HAListen == "", "HAListen is %s: a slave has no slaves", o.HAListen)
 	check(o.MaxMessageBytes > 0 && int64(o.MaxMessageBytes) <= math.MaxInt32-record.MinBytes-1<<16,
 		"MaxMessageBytes is %d", o.MaxMessageBytes)
 	check(o.MaxTransferBytes > 0 && o.MaxTransferMessages > 0 && o.DiskTransferBytes > 0 && o.DiskTransferMessages > 0,

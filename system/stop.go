@@ -58,18 +58,24 @@ func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pids[r
 
 // stopOrder stops whoever sends before whoever is sent to, so that nothing goes to an actor that has gone.
 var stopOrder = []actors.Role{
-	actors.RoleScheduler, actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleDispatcher,
+	actors.RoleFollower, actors.RoleScheduler, actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleReplicator,
+	actors.RoleDispatcher,
 	actors.RoleQueueBuilder, actors.RoleIndexer, actors.RoleFlusher, actors.RolePullHold,
 }
 
 // stopAll stops the actors that are there; each answers what it still holds.
 func (c *cast) stopAll() {
 	for _, role := range stopOrder {
-		if pid := c.pids[role]; pid != nil {
-			_ = c.system.Root.StopFuture(pid).Wait() // a timeout of 10 s of its own: what hangs is left behind
-		}
+		c.stop(role)
 	}
 	c.system.Shutdown()
+}
+
+// stop ends one actor, if it is there; one that has ended already is no error.
+func (c *cast) stop(role actors.Role) {
+	if pid := c.pids[role]; pid != nil {
+		_ = c.system.Root.StopFuture(pid).Wait() // a timeout of 10 s of its own: what hangs is left behind
+	}
 }
 
 // removeUnused deletes the segments that were made ahead and never written, as the original does at a clean stop.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/cleaner"
 	"github.com/actormq/actormq/actors/delay"
 	"github.com/actormq/actormq/actors/flusher"
+	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/commitlog"
@@ -46,9 +48,14 @@ type Store struct {
 	deleting  chan struct{} // one deletion of a topic at a time has its token
 	delayed   *delay.Scheduler
 	scheduler actors.Peer
+	replicas  *ha.Replicator // nil: nobody can follow
+	follower  *ha.Follower   // nil: nobody is followed
+	haListen  net.Listener
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
-	flushBell *actors.Bell // rung when a flush need not wait for the timer; nil: never
+	// grownReplicas is rung like grown, for the replicator.
+	grownReplicas *actors.Bell
+	flushBell     *actors.Bell // rung when a flush need not wait for the timer; nil: never
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
@@ -116,7 +123,7 @@ func openFiles(opt Options) (*store.Store, error) {
 	return store.Open(opt.Disk, store.Params{
 		Dir: opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
 		ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
-		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, DelayLevels: opt.DelayLevels,
+		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, Follower: opt.Role == messages.Slave, DelayLevels: opt.DelayLevels,
 	}, o)
 }
 
@@ -159,6 +166,7 @@ func (s *Store) close(ctx context.Context) error {
 	if t := s.transactions.Load(); t != nil {
 		err = t.close(ctx)
 	}
+	s.cast.stop(actors.RoleFollower)
 	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
 	s.refuseForGood(ErrStopped)
 	s.admission.close()
@@ -173,7 +181,7 @@ func (s *Store) close(ctx context.Context) error {
 	if err != nil || s.failure.get() != nil {
 		return errors.Join(unsaved, err, s.failure.get(), s.files.Close())
 	}
-	if err := errors.Join(unsaved, s.removeUnused(), s.files.CloseClean()); err != nil {
+	if err := errors.Join(unsaved, s.cutPartial(), s.removeUnused(), s.files.CloseClean()); err != nil {
 		return err
 	}
 	s.opt.Logger.Info().Str("dir", s.opt.Dir).Dur("took", time.Since(began)).Msg("the store is closed")
@@ -182,6 +190,11 @@ func (s *Store) close(ctx context.Context) error {
 
 // drain waits until what was taken is answered, dispatched and durable.
 func (s *Store) drain(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok && s.replicas != nil {
+		// Puts that wait for a slave that hangs get half of the time: the rest is for making them durable here.
+		half := time.AfterFunc(time.Until(end)/2, func() { s.cast.stop(actors.RoleReplicator) })
+		defer half.Stop()
+	}
 	select {
 	case <-s.admission.drained:
 	case <-ctx.Done():

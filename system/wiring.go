@@ -33,8 +33,8 @@ type cast struct {
 // spawn starts the actors, those first whom the others tell.
 func (s *Store) spawn() error {
 	steps := []func() error{
-		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnAllocatorAndWriter, s.spawnCleaner,
-		s.spawnScheduler,
+		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocatorAndWriter,
+		s.spawnCleaner, s.spawnScheduler, s.spawnFollower,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -171,7 +171,7 @@ func (s *Store) spawnDispatcher() error {
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
 		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders,
-		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
+		Follower: s.opt.Role == messages.Slave, OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
 	s.dispatched = a.DispatchedTo
 	_, err := s.cast.spawn(actors.RoleDispatcher, a, s.blocking(actors.RoleDispatcher))
@@ -201,11 +201,13 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	} else if s.flushBell != nil {
 		appended = append(appended, s.flushBell)
 	}
-	w := writer.New(writer.Config{
+	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
 		Allocator: alloc, Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
-		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window, SyncReplicas: o.Role == messages.SyncMaster,
-	})
+		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window,
+	}
+	s.replicated(&conf)
+	w := writer.New(conf)
 	s.writer = mailbox.New(mailbox.Options{
 		TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,
 	})

@@ -25,6 +25,8 @@ type Config struct {
 	// Limit is up to where records may be seen: written (nil: the log's end), flushed, or confirmed by replicas. It is asked
 	// on the dispatcher's goroutine.
 	Limit func() messages.PhysicalOffset
+	// Follower: the log is that of a slave, which may end in a part of a record. It counts as dispatched when what is whole is.
+	Follower bool
 	// Delay tells the delivery delay of a level, see record.TagsCode; nil: there are no levels.
 	Delay func(level int) (ms int64, highest int)
 
@@ -60,6 +62,7 @@ type Actor struct {
 
 	cursor  cursor
 	sent    messages.PhysicalOffset // everything below has been sent
+	seen    messages.PhysicalOffset // with a Follower: between sent and here lies a part of a record
 	outlets []*outlet
 	batches batchPool
 	topics  topics
@@ -77,7 +80,7 @@ type Actor struct {
 func New(cfg Config) *Actor {
 	from := min(max(cfg.From, cfg.Log.Min(), 0), cfg.Log.End())
 	a := &Actor{cfg: cfg, sent: from, DispatchedTo: new(atomic.Int64)}
-	a.cursor = cursor{log: cfg.Log, pos: from, report: a.damaged}
+	a.cursor = cursor{log: cfg.Log, pos: from, report: a.damaged, follows: cfg.Follower}
 	a.DispatchedTo.Store(int64(from))
 	return a
 }
@@ -151,6 +154,9 @@ func (a *Actor) step() bool {
 	a.sent = a.cursor.pos
 	if len(b.Requests) == 0 {
 		a.batches.drop(b)
+		if a.cfg.Follower && !moved {
+			a.seen = limit
+		}
 		return moved
 	}
 	b.UpTo = a.sent

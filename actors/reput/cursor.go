@@ -24,8 +24,10 @@ var (
 type cursor struct {
 	log    *commitlog.Log
 	report func(messages.LogDamage) // nil: nobody listens
-	pos    messages.PhysicalOffset  // of the next record
-	rec    record.Record            // the last one that next found; its slices are valid until the next call or close
+	// follows: the log is that of a slave. Its last record may be there in part, and an empty one may begin anywhere.
+	follows bool
+	pos     messages.PhysicalOffset // of the next record
+	rec     record.Record           // the last one that next found; its slices are valid until the next call or close
 
 	held  commitlog.Slice
 	bytes []byte // of held, from pos to the readable end of the segment
@@ -52,6 +54,8 @@ func (c *cursor) next(limit messages.PhysicalOffset) bool {
 			c.rec = rec
 			c.skip(int(rec.Size))
 			return true
+		case c.follows && errors.Is(err, record.ErrTruncated) && c.pos+messages.PhysicalOffset(len(c.bytes)) < c.segmentEnd():
+			return false // its rest is on its way
 		default:
 			if err == nil {
 				err = fmt.Errorf("%w: %d", ErrMisplaced, rec.PhysicalOffset)
@@ -66,7 +70,10 @@ func (c *cursor) next(limit messages.PhysicalOffset) bool {
 // readable at or behind pos.
 func (c *cursor) open() bool {
 	c.close()
-	if first := c.log.Min(); c.pos < first {
+	if first := c.log.Min(); c.follows && c.pos == 0 && first > 0 {
+		c.pos = first
+		return true
+	} else if c.pos < first {
 		c.hop(first, ErrDeleted)
 		return true
 	}

@@ -108,13 +108,21 @@ func (a *Actor) builtTo() (messages.PhysicalOffset, error) {
 	return to, a.failed
 }
 
+// reached is up to where the log counts as dispatched when everything below to is built.
+func (a *Actor) reached(to messages.PhysicalOffset) messages.PhysicalOffset {
+	if to == a.sent {
+		return max(to, a.seen)
+	}
+	return to
+}
+
 // await keeps a request until its offset is reached.
 func (a *Actor) await(m messages.AwaitDispatched) {
 	to, err := a.builtTo()
 	switch {
 	case err != nil:
 		m.Refuse(err)
-	case m.UpTo <= to:
+	case m.UpTo <= a.reached(to):
 		m.Answer.Complete(to, nil)
 	case len(a.waiting) >= maxWaiting:
 		m.Refuse(messages.ErrBusy)
@@ -126,13 +134,13 @@ func (a *Actor) await(m messages.AwaitDispatched) {
 // tell publishes the position and answers those who waited for it.
 func (a *Actor) tell() {
 	to, err := a.builtTo()
-	if err != nil || int64(to) == a.DispatchedTo.Load() {
+	if err != nil || int64(to) == a.DispatchedTo.Load() && a.seen <= to {
 		return
 	}
 	a.DispatchedTo.Store(int64(to))
 	keep := a.waiting[:0]
 	for _, m := range a.waiting {
-		if m.UpTo <= to {
+		if m.UpTo <= a.reached(to) {
 			m.Answer.Complete(to, nil)
 			continue
 		}

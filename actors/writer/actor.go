@@ -28,8 +28,11 @@ type Config struct {
 	// Unwaited, when set, is rung for a put that does not wait under SyncFlush: its flush begins at once.
 	Unwaited *actors.Bell
 
-	// SyncReplicas answers puts that wait with SLAVE_NOT_AVAILABLE: nobody replicates the log yet (SYNC_MASTER).
-	SyncReplicas bool
+	// Replicate, when set, is told of each put that waits, after its append: it adds a promise to the put, or says in its
+	// status that there is no replica (SYNC_MASTER). It must not block.
+	Replicate func(*messages.PutMessage)
+	// Follower takes AppendReplica instead of puts (SLAVE): the log begins where the master's bytes do.
+	Follower bool
 
 	Allocator actors.Peer
 	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
@@ -93,7 +96,7 @@ func New(cfg Config) *Actor {
 	if cfg.NowMs == nil {
 		cfg.NowMs = new(clock).nowMs
 	}
-	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.SyncReplicas, made: time.Now(), tail: newAppender(cfg.Log, cfg.Offsets)}
+	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: newAppender(cfg.Log, cfg.Offsets)}
 }
 
 type (
@@ -242,6 +245,11 @@ func (w *Actor) append(m any) bool {
 			m.Lead.Result = m.Puts[m.Next].Result
 		}
 		w.done = append(w.done, m.Lead)
+	case *messages.AppendReplica:
+		if !w.appendReplica(m) {
+			return false
+		}
+		w.done = append(w.done, m.Done)
 	default:
 		messages.Refuse(m, messages.ErrFailed)
 	}
@@ -289,8 +297,8 @@ func (w *Actor) settle() {
 
 // promise answers a put that waits for more than its append, or hands it on.
 func (w *Actor) promise(p *messages.PutMessage) {
-	if w.cfg.SyncReplicas {
-		p.Result.Status = messages.SlaveNotAvailable
+	if w.cfg.Replicate != nil {
+		w.cfg.Replicate(p)
 	}
 	if w.cfg.SyncFlush {
 		w.handOn(p)
@@ -370,5 +378,7 @@ func failPut(m any, status messages.PutStatus, cause error) {
 			p.Result.Status, p.Err = status, cause
 		}
 		m.Lead.Fulfil()
+	case *messages.AppendReplica:
+		m.Done.Fail(status, cause)
 	}
 }

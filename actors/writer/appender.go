@@ -31,13 +31,17 @@ type appender struct {
 	data    []byte            // of seg
 	pos     int64             // behind the last record in seg
 	storeMs int64             // store timestamp of the last record; never goes back
+
+	begins  int64 // start of the log's first segment, once it is known; -1: the log is empty
+	learned int64 // of the master's bytes in seg: every record below has been looked at; -1: not in this segment any more
 }
 
 func newAppender(log *commitlog.Log, offsets map[messages.QueueKey]messages.QueueOffset) *appender {
-	a := &appender{log: log, storeMs: log.StoreTimestampMs()}
+	a := &appender{log: log, storeMs: log.StoreTimestampMs(), begins: int64(log.Min())}
 	a.setOffsets(offsets)
 	if last := log.View().Last(); last != nil {
 		a.seg, a.data, a.pos = last, last.Data(), last.Wrote()
+		a.learned = a.pos
 	}
 	return a
 }
@@ -138,13 +142,16 @@ func (a *appender) roll(next *segments.Segment) {
 		a.log.Publish(a.seg, int64(len(a.data)), a.storeMs)
 	}
 	a.log.Add(next)
-	a.seg, a.data, a.pos = next, next.Data(), 0
+	a.seg, a.data, a.pos, a.learned = next, next.Data(), 0, 0
 }
 
 // nextStart is the physical offset at which the segment behind the current one begins.
 func (a *appender) nextStart() int64 {
 	if a.seg != nil {
 		return a.seg.Start() + a.seg.Size()
+	}
+	if a.begins >= 0 {
+		return a.begins
 	}
 	end := int64(a.log.End())
 	return end - end%a.log.SegmentBytes()

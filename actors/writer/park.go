@@ -156,6 +156,8 @@ func leadOf(m any) *messages.PutMessage {
 		return m
 	case *messages.PutGroup:
 		return m.Lead
+	case *messages.AppendReplica:
+		return m.Done
 	}
 	panic("BUG: parked a message that is no put")
 }
@@ -195,6 +197,9 @@ func (w *Actor) segmentReady(m actors.SegmentReady) {
 
 // wantSegments asks for the next segment, and for the one behind it once the log has begun: an empty store needs just one.
 func (w *Actor) wantSegments() {
+	if w.cfg.Follower && w.tail.begins < 0 {
+		return // the master's first bytes tell where the log begins
+	}
 	next, size := w.tail.nextStart(), w.cfg.Log.SegmentBytes()
 	last := next
 	if w.tail.seg != nil {

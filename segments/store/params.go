@@ -33,6 +33,7 @@ type Params struct {
 	CheckCRC              bool   // compare bodies with their checksums while recovering (checkCRCOnRecover)
 	MessageIndex          bool   // keep the index (messageIndexEnable)
 	MultiDispatch         bool   // rebuild the queues of INNER_MULTI_DISPATCH too (enableMultiDispatch and enableLmq)
+	Follower              bool   // the log of a slave: it is cut at the first damage, as the master has what follows (brokerRole=SLAVE)
 	DelayLevels           string // default: RocketMQ's 18 levels (messageDelayLevel)
 	QuarantineBytes       int64  // most that quarantine/ may hold, default 1 GiB
 }

@@ -180,7 +180,7 @@ func (p *planner) scan(from messages.PhysicalOffset) error {
 	if err := p.judge.queuesAlone(); err != nil {
 		return err
 	}
-	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Progress: progressOf(p.progress, "scan", from, p.log)}
+	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Strict: p.params.Follower, Progress: progressOf(p.progress, "scan", from, p.log)}
 	end, stop, err := w.Run(from, p.item)
 	if err != nil {
 		return err

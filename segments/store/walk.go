@@ -46,6 +46,8 @@ type Walk struct {
 	Queues *consumequeue.Table
 	// CheckCRC takes a record whose body does not match its checksum for damage.
 	CheckCRC bool
+	// Strict ends the walk at the first damage.
+	Strict bool
 	// Progress, if not nil, hears where the walk is at the start of each segment.
 	Progress func(at messages.PhysicalOffset)
 }
@@ -91,7 +93,7 @@ func (w *Walk) Run(from messages.PhysicalOffset, fn func(*Item) error) (end mess
 func (w *Walk) overGap(pos *int64, seg *segments.Segment, fn func(*Item) error) (stop, err error) {
 	from := *pos
 	gap := fmt.Errorf("offset %d to %d: %w", from, seg.Start(), ErrMissing)
-	if !w.soundAt(messages.PhysicalOffset(seg.Start())) {
+	if w.Strict || !w.soundAt(messages.PhysicalOffset(seg.Start())) {
 		return gap, nil
 	}
 	*pos = seg.Start()
@@ -144,6 +146,9 @@ func (w *Walk) parse(b []byte, seg *segments.Segment, it *Item) error {
 // damaged makes the item a hole up to the next sound place, or returns the damage when there is none.
 func (w *Walk) damaged(it *Item, seg *segments.Segment) (stop error) {
 	err := &segments.CorruptionError{File: seg.Path(), Offset: int64(it.From) - seg.Start(), Err: it.Err}
+	if w.Strict {
+		return err
+	}
 	to, found := w.resync(it, seg)
 	if !found {
 		return err

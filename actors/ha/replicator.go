@@ -1,0 +1,311 @@
+package ha
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/commitlog"
+)
+
+// ReplicatorConfig is what a master's side is made of.
+type ReplicatorConfig struct {
+	Log      *commitlog.Log
+	Listener net.Listener // of haListenPort; nil: nobody can connect. The actor closes it.
+	// Grown is rung by the writer when the log has grown; its message is LogGrown, to this actor.
+	Grown *actors.Bell
+
+	Heartbeat     time.Duration // haSendHeartbeatInterval: to a replica that nothing has been sent to
+	Housekeeping  time.Duration // haHousekeepingInterval: a replica that is silent for so long is dropped
+	BatchBytes    int           // haTransferBatchSize: of a frame
+	FallbehindMax int64         // haSlaveFallbehindMax: a replica that lacks more does not count for puts that wait
+	Timeout       time.Duration // slaveTimeout: the longest that a put waits for a replica
+
+	Logger zerolog.Logger
+}
+
+const (
+	maxReplicas = 64
+	// expiryStep is how exactly deadlines are kept: so many puts that expire one after the other cost one look.
+	expiryStep = 5 * time.Millisecond
+	// acceptPause is how long nobody is accepted after an error (no more descriptors, say).
+	acceptPause = 100 * time.Millisecond
+	// refusalInterval is between two log lines about the same host.
+	refusalInterval = time.Minute
+)
+
+// Replicator is the actor of a master.
+type Replicator struct {
+	cfg  ReplicatorConfig
+	self actors.Peer
+	port *mailbox.Combining
+
+	replicas map[int]*replica
+	lastID   int
+	acked    *actors.Bell // rung by the readers
+	waiting  []*messages.ReplicaWait
+	deadline *time.Timer
+	expires  time.Time
+	refused  map[string]time.Time // hosts, and when the log was told of them
+	stopped  bool
+
+	// best is the highest offset that a replica has acknowledged, -1 without a replica that has reported.
+	best atomic.Int64
+	// list is what Replicas returns.
+	list atomic.Pointer[[]*replica]
+}
+
+// replica is a connection to a slave.
+type replica struct {
+	id      int
+	conn    net.Conn
+	sender  actors.Peer
+	pid     *actor.PID
+	grown   *actors.Bell
+	reports bool         // its first report was accepted
+	acked   atomic.Int64 // stored by its reader
+	sent    atomic.Int64 // everything below was given to the socket; stored by the sender
+}
+
+// What the replicator is told.
+type (
+	accepted struct{ conn net.Conn }
+	// reported: the first report of a replica was accepted.
+	reported struct{ id int }
+	// ended: a connection is over.
+	ended struct {
+		id  int
+		err error
+	}
+	deadlineTick struct{}
+	// acknowledged: a replica has acknowledged more.
+	acknowledged struct{}
+)
+
+// Refuse closes a connection that nobody will serve.
+func (m accepted) Refuse(error) { _ = m.conn.Close() }
+
+// NewReplicator returns the actor; spawn it with the mailbox port, whose inline budget is 0.
+func NewReplicator(cfg ReplicatorConfig, port *mailbox.Combining) *Replicator {
+	r := &Replicator{cfg: cfg, port: port, replicas: map[int]*replica{}, refused: map[string]time.Time{}}
+	r.best.Store(-1)
+	r.list.Store(new([]*replica))
+	return r
+}
+
+// Await is the Replicate of the writer: the put waits for a replica, or is told that there is none (spec/store.md §12.6).
+func (r *Replicator) Await(p *messages.PutMessage) {
+	best := r.best.Load()
+	if best < 0 || int64(p.Result.End())-best >= r.cfg.FallbehindMax {
+		p.Result.Status = messages.SlaveNotAvailable
+		return
+	}
+	w := p.AwaitReplica(time.Now().Add(r.cfg.Timeout))
+	if r.port.Post(w.MailboxLink()) != nil {
+		w.Settle(messages.FlushSlaveTimeout) // no room to wait
+	}
+}
+
+// Replicas returns the slaves that are connected. Safe for any goroutine.
+func (r *Replicator) Replicas() []messages.Replica {
+	var all []messages.Replica
+	for _, x := range *r.list.Load() {
+		all = append(all, messages.Replica{Address: x.conn.RemoteAddr().String(), Acked: messages.PhysicalOffset(x.acked.Load())})
+	}
+	return all
+}
+
+// Receive implements actor.Actor.
+func (r *Replicator) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *mailbox.Batch:
+		r.batch(m)
+	case *actor.Started:
+		r.started(actors.NewPeer(ctx.ActorSystem().Root, ctx.Self()))
+	case accepted:
+		r.accept(ctx, m.conn)
+	case reported:
+		r.reported(m.id)
+	case ended:
+		r.ended(ctx, m)
+	case deadlineTick:
+		r.expire()
+	case *actor.Stopping:
+		r.stopping()
+	}
+}
+
+func (r *Replicator) started(self actors.Peer) {
+	r.self = self
+	r.acked = actors.NewBell(self, messages.Announce(acknowledged{}))
+	if r.cfg.Listener != nil {
+		go acceptAll(r.cfg.Listener, self)
+	}
+}
+
+// acceptAll ends when the listener is closed.
+func acceptAll(l net.Listener, to actors.Peer) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			<-time.After(acceptPause)
+			continue
+		}
+		to.Send(accepted{conn: conn})
+	}
+}
+
+func (r *Replicator) batch(b *mailbox.Batch) {
+	for m := b.Next(); m != nil; m = b.Next() {
+		b.Handled()
+		switch m := m.(type) {
+		case *messages.ReplicaWait:
+			r.await(m)
+		case messages.LogGrown:
+			r.wake()
+		case acknowledged:
+			r.acked.Heard()
+		}
+	}
+	r.settle()
+}
+
+// wake tells the senders that there is more. Without a replica the announcement is left unheard: the writer rings for nobody
+// then, at the price of a look.
+func (r *Replicator) wake() {
+	if r.best.Load() < 0 {
+		return
+	}
+	r.cfg.Grown.Heard()
+	for _, x := range r.replicas {
+		if x.reports {
+			x.grown.Ring()
+		}
+	}
+}
+
+func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
+	if r.stopped || len(r.replicas) >= maxReplicas {
+		_ = conn.Close()
+		return
+	}
+	r.lastID++
+	x := &replica{id: r.lastID, conn: conn}
+	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {
+		r.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("sending to a slave panicked")
+		_ = conn.Close() // its reader tells of the end
+	}})
+	s := newSender(r.cfg, x, r.self, r.acked)
+	props := actor.PropsFromProducer(func() actor.Actor { return s }, actor.WithMailbox(port.Producer()))
+	pid, err := ctx.SpawnNamed(props, "sender-"+strconv.Itoa(x.id))
+	if err != nil {
+		_ = conn.Close()
+		r.cfg.Logger.Error().Err(err).Msg("a slave can't be served")
+		return
+	}
+	x.pid, x.sender = pid, actors.NewPeer(ctx.ActorSystem().Root, pid)
+	x.grown = actors.NewBell(x.sender, messages.Announce(messages.LogGrown{}))
+	s.grown = x.grown
+	r.replicas[x.id] = x
+	x.sender.Send(begin{})
+}
+
+func (r *Replicator) reported(id int) {
+	x := r.replicas[id]
+	if x == nil {
+		return
+	}
+	x.reports = true
+	r.cfg.Logger.Info().Str("slave", x.conn.RemoteAddr().String()).Int64("from", x.sent.Load()).Msg("a slave follows")
+	r.publish()
+	r.wake() // what was appended meanwhile
+	r.settle()
+}
+
+func (r *Replicator) ended(ctx actor.Context, m ended) {
+	x := r.replicas[m.id]
+	if x == nil {
+		return
+	}
+	delete(r.replicas, m.id)
+	_ = x.conn.Close()
+	ctx.Stop(x.pid)
+	r.publish()
+	if errors.Is(m.err, ErrReport) {
+		r.refusal(x.conn.RemoteAddr(), m.err)
+		return
+	}
+	if x.reports {
+		r.cfg.Logger.Warn().Err(m.err).Str("slave", x.conn.RemoteAddr().String()).Int64("acked", x.acked.Load()).
+			Msg("a slave has gone")
+	}
+}
+
+// refusal tells the log, once a minute for a host.
+func (r *Replicator) refusal(addr net.Addr, err error) {
+	host, now := addr.String(), time.Now()
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if now.Sub(r.refused[host]) < refusalInterval {
+		return
+	}
+	if len(r.refused) >= maxReplicas {
+		clear(r.refused)
+	}
+	r.refused[host] = now
+	r.cfg.Logger.Warn().Err(err).Str("from", addr.String()).Msg("refused on the replication port")
+}
+
+// publish says who is there and how far the best is.
+func (r *Replicator) publish() {
+	list := make([]*replica, 0, len(r.replicas))
+	for _, x := range r.replicas {
+		if x.reports {
+			list = append(list, x)
+		}
+	}
+	r.list.Store(&list)
+	r.best.Store(r.furthest())
+}
+
+func (r *Replicator) furthest() int64 {
+	best := int64(-1)
+	for _, x := range r.replicas {
+		if x.reports {
+			best = max(best, x.acked.Load())
+		}
+	}
+	return best
+}
+
+func (r *Replicator) stopping() {
+	r.stopped = true
+	if r.cfg.Listener != nil {
+		if err := r.cfg.Listener.Close(); err != nil {
+			r.cfg.Logger.Warn().Err(fmt.Errorf("close the replication port: %w", err)).Send()
+		}
+	}
+	for _, x := range r.replicas {
+		_ = x.conn.Close()
+	}
+	if r.deadline != nil {
+		r.deadline.Stop()
+	}
+	for _, w := range r.waiting {
+		w.Settle(messages.FlushSlaveTimeout)
+	}
+	r.waiting = nil
+}

@@ -1,0 +1,117 @@
+package system
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/ha"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/actors/writer"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// Replicas returns the slaves that follow this store; none where nobody can connect.
+func (s *Store) Replicas() []messages.Replica {
+	if s.replicas == nil {
+		return nil
+	}
+	return s.replicas.Replicas()
+}
+
+// Following tells how a slave gets on with its master; the zero value where nobody is followed.
+func (s *Store) Following() messages.Following {
+	if s.follower == nil {
+		return messages.Following{}
+	}
+	return s.follower.Following()
+}
+
+// HAAddr is where slaves connect; nil where nobody can.
+func (s *Store) HAAddr() net.Addr {
+	if s.haListen == nil {
+		return nil
+	}
+	return s.haListen.Addr()
+}
+
+// spawnReplicator starts the replicator of a master that serves slaves, or waits for them.
+func (s *Store) spawnReplicator() (err error) {
+	o := s.opt
+	if o.HAListen == "" && o.Role != messages.SyncMaster {
+		return nil
+	}
+	if o.HAListen != "" {
+		if s.haListen, err = net.Listen("tcp", o.HAListen); err != nil {
+			return fmt.Errorf("listen for slaves: %w", err)
+		}
+	}
+	s.grownReplicas = actors.NewBell(s.cast.address(actors.RoleReplicator), messages.Announce(messages.LogGrown{}))
+	port := s.blocking(actors.RoleReplicator)
+	s.replicas = ha.NewReplicator(ha.ReplicatorConfig{
+		Log: s.log, Listener: s.haListen, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
+		BatchBytes: o.HABatchBytes, FallbehindMax: o.HAFallbehind, Timeout: o.SlaveTimeout,
+		Logger: o.Logger.With().Str("role", string(actors.RoleReplicator)).Logger(),
+	}, port)
+	if _, err = s.cast.spawn(actors.RoleReplicator, s.replicas, port); err != nil && s.haListen != nil {
+		_ = s.haListen.Close()
+	}
+	return err
+}
+
+// replicated tells the writer of the replicator, and of the role.
+func (s *Store) replicated(conf *writer.Config) {
+	if s.haListen != nil {
+		conf.Appended = append(conf.Appended, s.grownReplicas)
+	}
+	switch s.opt.Role {
+	case messages.SyncMaster:
+		conf.Replicate = s.replicas.Await
+	case messages.Slave:
+		conf.Follower = true
+		conf.NowMs = func() int64 { return 0 } // the time of the log is that of its master's records
+	}
+}
+
+// spawnFollower starts the follower of a slave that has a master.
+func (s *Store) spawnFollower() error {
+	o := s.opt
+	if o.HAMaster == "" {
+		return nil
+	}
+	var flusher *mailbox.Combining
+	if o.FlushDiskType == SyncFlush {
+		flusher = s.cast.ports[actors.RoleFlusher]
+	}
+	s.follower = ha.NewFollower(ha.FollowerConfig{
+		Log: s.log, Writer: s.writer, Flusher: flusher, Master: o.HAMaster, FullCopy: o.HAFullCopy, Heartbeat: o.HAHeartbeat,
+		Housekeeping: o.HAHousekeeping, Logger: o.Logger.With().Str("role", string(actors.RoleFollower)).Logger(),
+	})
+	_, err := s.cast.spawn(actors.RoleFollower, s.follower, s.blocking(actors.RoleFollower))
+	return err
+}
+
+// cutPartial takes a part of a record off the end of a slave's log, when it stops: the master sends the record again, and
+// some would not go on in the middle of one. What it cuts is zeroed; the stop makes that durable.
+func (s *Store) cutPartial() error {
+	whole := messages.PhysicalOffset(s.dispatched.Load())
+	if s.opt.Role != messages.Slave || whole >= s.log.End() {
+		return nil
+	}
+	seg := s.log.View().Find(int64(whole))
+	if seg == nil {
+		return nil
+	}
+	err := vfs.Guard(seg.Path(), func() error {
+		clear(seg.Data()[int64(whole)-seg.Start() : seg.Wrote()])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, cut := range s.log.CutTo(whole, s.log.StoreTimestampMs()) {
+		cut.Retire(nil)
+	}
+	return nil
+}

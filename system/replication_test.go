@@ -1,0 +1,396 @@
+package system_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// master are small options of a store that serves slaves.
+func master(disk vfs.Disk, role messages.BrokerRole) system.Options {
+	opt := small(disk)
+	opt.Role, opt.HAListen = role, "127.0.0.1:0"
+	opt.HAHeartbeat, opt.HAHousekeeping = 50*time.Millisecond, 500*time.Millisecond
+	return opt
+}
+
+// slaveOf are small options of a store that follows the one at an address.
+func slaveOf(disk vfs.Disk, addr string) system.Options {
+	opt := small(disk)
+	opt.Role, opt.HAMaster = messages.Slave, addr
+	opt.HAHeartbeat, opt.HAHousekeeping = 50*time.Millisecond, 500*time.Millisecond
+	return opt
+}
+
+// until waits for a state that others bring about, and looks again whenever they may have.
+func until(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	require.Eventually(t, reached, 20*time.Second, 5*time.Millisecond, what)
+}
+
+// follows waits until a slave follows.
+func follows(t *testing.T, m *system.Store) {
+	t.Helper()
+	until(t, "a slave follows", func() bool { return len(m.Replicas()) == 1 })
+}
+
+// caughtUp waits until a slave has the master's log, built.
+func caughtUp(t *testing.T, m, s *system.Store) {
+	t.Helper()
+	end := m.Status().WrittenTo
+	until(t, fmt.Sprintf("the slave has everything below %d", end), func() bool { return s.Status().DispatchedTo >= end })
+}
+
+// sameLog compares the commit logs of two directories that nobody has open, file by file, from the slave's first one on.
+func sameLog(t *testing.T, m, s vfs.Disk) {
+	t.Helper()
+	theirs, err := s.List("store/commitlog")
+	require.NoError(t, err)
+	require.NotEmpty(t, theirs)
+	for _, e := range theirs {
+		name := path.Join("store/commitlog", e.Name)
+		require.Equal(t, content(t, m, name), content(t, s, name), name)
+	}
+	ours, err := m.List("store/commitlog")
+	require.NoError(t, err)
+	require.Equal(t, ours[len(ours)-1].Name, theirs[len(theirs)-1].Name)
+}
+
+func content(t *testing.T, disk vfs.Disk, name string) []byte {
+	t.Helper()
+	f, err := disk.Open(name, false)
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return b
+}
+
+func putMany(t *testing.T, s *system.Store, from, to, bytes int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		m := message("T", int32(i%2), fmt.Sprintf("%06d%0*d", i, bytes, 0))
+		r, err := s.Put(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, messages.PutOK, r.Status, "put %d", i)
+	}
+}
+
+func TestASlaveHasItsMastersBytes(t *testing.T) {
+	for _, flush := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
+		t.Run(flush.String(), func(t *testing.T) {
+			md, sd := memfs.New(), memfs.New()
+			m := open(t, master(md, messages.AsyncMaster))
+			opt := slaveOf(sd, m.HAAddr().String())
+			opt.FlushDiskType = flush
+			s := open(t, opt)
+			follows(t, m)
+			putMany(t, m, 0, 200, 500) // four segments
+			caughtUp(t, m, s)
+			require.Len(t, read(t, s, messages.QueueKey{Topic: "T"}, 0, 100), 100)
+			if flush == system.SyncFlush {
+				until(t, "an acknowledgement means durable", func() bool {
+					r := m.Replicas()
+					return len(r) == 1 && r[0].Acked == m.Status().WrittenTo && s.Status().FlushedTo >= r[0].Acked
+				})
+			}
+			_, err := s.Put(t.Context(), message("T", 0, "x"))
+			require.ErrorIs(t, err, system.ErrSlave)
+			require.True(t, s.Following().Connected)
+			require.NoError(t, s.Close(t.Context()))
+			require.NoError(t, m.Close(t.Context()))
+			sameLog(t, md, sd)
+		})
+	}
+}
+
+func TestASlaveResumesAfterAStopAndAfterItsMastersStop(t *testing.T) {
+	md, sd := memfs.New(), memfs.New()
+	mopt := master(md, messages.AsyncMaster)
+	m := open(t, mopt)
+	mopt.HAListen = m.HAAddr().String()
+	for round := range 3 {
+		s := open(t, slaveOf(sd, m.HAAddr().String()))
+		putMany(t, m, 100*round, 100*round+50, 400)
+		caughtUp(t, m, s)
+		require.NoError(t, m.Close(t.Context()))
+		m = open(t, mopt)
+		putMany(t, m, 100*round+50, 100*round+100, 400)
+		caughtUp(t, m, s)
+		require.NoError(t, s.Close(t.Context()))
+	}
+	require.NoError(t, m.Close(t.Context()))
+	sameLog(t, md, sd)
+}
+
+func TestAnEmptySlaveCopiesTheLastSegmentOrEverything(t *testing.T) { // W12
+	for _, full := range []bool{false, true} {
+		t.Run(fmt.Sprint("full=", full), func(t *testing.T) {
+			md, sd := memfs.New(), memfs.New()
+			m := open(t, master(md, messages.AsyncMaster))
+			putMany(t, m, 0, 150, 500)
+			opt := slaveOf(sd, m.HAAddr().String())
+			opt.HAFullCopy = full
+			s := open(t, opt)
+			caughtUp(t, m, s)
+			lo, hi := int64(-1), int64(-1)
+			s.EachQueue(func(_ messages.QueueKey, first, end messages.QueueOffset) { lo, hi = int64(first), int64(end) })
+			require.EqualValues(t, 75, hi)
+			require.Equal(t, full, lo == 0, "the first message is there: %d", lo)
+			require.NoError(t, s.Close(t.Context()))
+			require.NoError(t, m.Close(t.Context()))
+			sameLog(t, md, sd)
+			s = open(t, opt)
+			require.NoError(t, s.Close(t.Context()))
+		})
+	}
+}
+
+func TestAWaitingPutIsAnsweredWhenASlaveHasIt(t *testing.T) {
+	for _, flush := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
+		t.Run(flush.String(), func(t *testing.T) {
+			opt := master(memfs.New(), messages.SyncMaster)
+			opt.FlushDiskType = flush
+			m := open(t, opt)
+			r, err := m.Put(t.Context(), message("T", 0, "alone"))
+			require.NoError(t, err)
+			require.Equal(t, messages.SlaveNotAvailable, r.Status)
+			s := open(t, slaveOf(memfs.New(), m.HAAddr().String()))
+			follows(t, m) // W10: at once, not after 5 s
+			for i := range 300 {
+				r, err := m.Put(t.Context(), message("T", 0, fmt.Sprint("with a slave ", i)))
+				require.NoError(t, err)
+				require.Equal(t, messages.PutOK, r.Status)
+				require.GreaterOrEqual(t, s.Status().WrittenTo, r.End(), "acknowledged means replicated")
+			}
+			require.NoError(t, s.Close(t.Context()))
+			until(t, "the slave has gone", func() bool { return len(m.Replicas()) == 0 })
+			r, err = m.Put(t.Context(), message("T", 0, "alone again"))
+			require.NoError(t, err)
+			require.Equal(t, messages.SlaveNotAvailable, r.Status)
+		})
+	}
+}
+
+// fake is a connection to the replication port that does what it is told.
+func fake(t *testing.T, m *system.Store, reports ...int64) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", m.HAAddr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	send(t, c, reports...)
+	return c
+}
+
+func send(t *testing.T, c net.Conn, reports ...int64) {
+	t.Helper()
+	for _, r := range reports {
+		_, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(r)))
+		require.NoError(t, err)
+	}
+}
+
+func TestEachWaitingPutHasItsOwnDeadline(t *testing.T) { // W10, L65
+	opt := master(memfs.New(), messages.SyncMaster)
+	opt.HAHousekeeping, opt.SlaveTimeout = time.Minute, time.Minute
+	m := open(t, opt)
+	fake(t, m, 0) // a slave that takes everything and acknowledges nothing
+	follows(t, m)
+	statuses := make(chan string, 2)
+	put := func(name string, deadline time.Time) {
+		m.PutAsync(message("T", 0, name), true, deadline, func(r messages.PutResult, err error) {
+			statuses <- fmt.Sprint(name, " ", r.Status, " ", err)
+		})
+	}
+	put("long", time.Now().Add(time.Hour))
+	put("short", time.Now().Add(20*time.Millisecond))
+	require.Equal(t, "short FLUSH_SLAVE_TIMEOUT <nil>", <-statuses, "though it stands behind the other")
+	require.Empty(t, statuses)
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	require.NoError(t, m.Close(ctx), "a slave that hangs does not hold up a stop")
+	require.Equal(t, "long FLUSH_SLAVE_TIMEOUT <nil>", <-statuses)
+}
+
+func TestWhatIsNoReportHasNoEffectOnAcknowledgements(t *testing.T) { // W8, L61
+	m := open(t, master(memfs.New(), messages.SyncMaster))
+	r, err := m.Put(t.Context(), message("T", 0, "first"))
+	require.NoError(t, err)
+	end := int64(r.End())
+	for name, reports := range map[string][]int64{
+		"far ahead":                      {0x7fffffffffffffff},
+		"a byte ahead":                   {end + 1},
+		"negative":                       {-1},
+		"in the middle of a record":      {end - 7},
+		"an acknowledgement far ahead":   {end, 0x7fffffffffffffff},
+		"one of what was not sent":       {end, end + 100},
+		"one that goes back":             {end, 0},
+		"text":                           {0x474554202f204854, 0x54502f312e310d0a},
+		"a first one ahead, then a good": {1_000_000, end},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake(t, m, reports...)
+			_, err := io.Copy(io.Discard, c)
+			require.NoError(t, ignoreReset(err), "the connection is closed")
+			until(t, "it is gone", func() bool { return len(m.Replicas()) == 0 })
+			r, err := m.Put(t.Context(), message("T", 0, "nobody has this"))
+			require.NoError(t, err)
+			require.Equal(t, messages.SlaveNotAvailable, r.Status)
+			end = int64(r.End())
+		})
+	}
+}
+
+// ignoreReset takes a reset for an end: the peer has closed with something unread.
+func ignoreReset(err error) error {
+	var op *net.OpError
+	if e := err; e != nil && asOp(e, &op) && !op.Timeout() {
+		return nil
+	}
+	return err
+}
+
+func asOp(err error, op **net.OpError) bool {
+	o, ok := err.(*net.OpError)
+	*op = o
+	return ok
+}
+
+func TestASlaveAheadOfItsMasterIsRefused(t *testing.T) { // L63
+	md, sd := memfs.New(), memfs.New()
+	m := open(t, master(md, messages.AsyncMaster))
+	s := open(t, slaveOf(sd, m.HAAddr().String()))
+	putMany(t, m, 0, 20, 300)
+	caughtUp(t, m, s)
+	before := s.Status().WrittenTo
+	require.NoError(t, s.Close(t.Context()))
+	other := open(t, master(memfs.New(), messages.AsyncMaster)) // has lost everything
+	putMany(t, other, 0, 1, 10)
+	s = open(t, slaveOf(sd, other.HAAddr().String()))
+	until(t, "it is refused", func() bool { f := s.Following(); return !f.Connected && f.Err != nil })
+	require.Empty(t, other.Replicas())
+	require.Equal(t, before, s.Status().WrittenTo, "nothing is cut")
+}
+
+func TestASilentMasterIsGivenUp(t *testing.T) { // W11
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	s := open(t, slaveOf(memfs.New(), l.Addr().String()))
+	for range 2 { // and tried again
+		c, err := l.Accept()
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, c) // until the slave gives up
+		require.NoError(t, ignoreReset(err))
+		require.NoError(t, c.Close())
+	}
+	require.Error(t, s.Following().Err)
+}
+
+func TestASlaveTakesFramesThatCutRecordsAnywhere(t *testing.T) {
+	var log []byte
+	md := memfs.New()
+	m := open(t, small(md))
+	putMany(t, m, 0, 20, 100)
+	end := m.Status().WrittenTo
+	require.NoError(t, m.Close(t.Context()))
+	log = content(t, md, "store/commitlog/00000000000000000000")[:end]
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	sd := memfs.New()
+	s := open(t, slaveOf(sd, l.Addr().String()))
+	c, err := l.Accept()
+	require.NoError(t, err)
+	report := func() int64 {
+		var b [8]byte
+		_, err := io.ReadFull(c, b[:])
+		require.NoError(t, err)
+		return int64(binary.BigEndian.Uint64(b[:]))
+	}
+	require.Zero(t, report())
+	whole := 0
+	for at := 0; at < len(log)-3; {
+		n := min(37, len(log)-3-at) // the last record lacks three bytes
+		frame := binary.BigEndian.AppendUint64(nil, uint64(at))
+		frame = binary.BigEndian.AppendUint32(frame, uint32(n))
+		_, err := c.Write(append(frame, log[at:at+n]...))
+		require.NoError(t, err)
+		at += n
+		for report() != int64(at) { // heartbeats in between
+		}
+	}
+	for next := 0; next <= len(log)-3; next += int(record.TotalSize(log[next:])) {
+		whole = next
+	}
+	until(t, "whole records are built", func() bool { return int(s.Status().DispatchedTo) == whole })
+	require.Len(t, read(t, s, messages.QueueKey{Topic: "T"}, 0, 10), 10)
+	require.NoError(t, s.Close(t.Context()), "a part of a record holds nothing up")
+	require.NoError(t, c.Close())
+	s = open(t, slaveOf(sd, l.Addr().String()))
+	require.EqualValues(t, whole, s.Status().WrittenTo, "the part is asked for again")
+}
+
+func TestASlaveThatLosesItsPowerGetsTheRestAgain(t *testing.T) {
+	for seed := range uint64(20) {
+		md, sd := memfs.New(), memfs.New()
+		m, err := system.Open(master(md, messages.AsyncMaster))
+		require.NoError(t, err)
+		s, err := system.Open(slaveOf(sd, m.HAAddr().String()))
+		require.NoError(t, err)
+		putMany(t, m, 0, 60+int(seed), 700)
+		caughtUp(t, m, s)
+		after := sd.Crash(seed)
+		require.NoError(t, s.Close(t.Context()))
+		s, err = system.Open(slaveOf(after, m.HAAddr().String()))
+		require.NoError(t, err)
+		putMany(t, m, 100, 140, 700)
+		caughtUp(t, m, s)
+		require.NoError(t, s.Close(t.Context()))
+		require.NoError(t, m.Close(context.WithoutCancel(t.Context())))
+		sameLog(t, md, after)
+	}
+}
+
+func TestASlaveThatCannotAppendDoesNotCount(t *testing.T) { // W11, L64
+	m := open(t, master(memfs.New(), messages.SyncMaster))
+	sd := memfs.New()
+	s := open(t, slaveOf(sd, m.HAAddr().String()))
+	follows(t, m)
+	putMany(t, m, 0, 10, 100)
+	sd.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindAllocate {
+			return fmt.Errorf("%s: %w", op.Name, vfs.ErrNoSpace)
+		}
+		return nil
+	})
+	got := map[messages.PutStatus]int{}
+	for i := 0; got[messages.SlaveNotAvailable] == 0; i++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		r, err := m.Put(ctx, message("T", 0, fmt.Sprintf("%d%0*d", i, 3000, 0)))
+		cancel()
+		require.NoError(t, err)
+		got[r.Status]++
+	}
+	require.Error(t, s.Following().Err)
+	sd.Inject(nil)
+	until(t, "it catches up by itself", func() bool { return s.Status().WrittenTo == m.Status().WrittenTo })
+}

@@ -1,8 +1,7 @@
 package system
 
 import (
-	"fmt"
-	"net"
+	"errors"
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/ha"
@@ -28,41 +27,40 @@ func (s *Store) Following() messages.Following {
 	return s.follower.Following()
 }
 
-// HAAddr is where slaves connect; nil where nobody can.
-func (s *Store) HAAddr() net.Addr {
-	if s.haListen == nil {
-		return nil
+// HAAddress is where slaves connect, as host:port; empty where nobody can.
+func (s *Store) HAAddress() string {
+	if s.replicas == nil {
+		return ""
 	}
-	return s.haListen.Addr()
+	return s.replicas.Address()
 }
 
 // spawnReplicator starts the replicator of a master that serves slaves, or waits for them.
-func (s *Store) spawnReplicator() (err error) {
+func (s *Store) spawnReplicator() error {
 	o := s.opt
 	if o.HAListen == "" && o.Role != messages.SyncMaster {
 		return nil
 	}
-	if o.HAListen != "" {
-		if s.haListen, err = net.Listen("tcp", o.HAListen); err != nil {
-			return fmt.Errorf("listen for slaves: %w", err)
-		}
-	}
 	s.grownReplicas = actors.NewBell(s.cast.address(actors.RoleReplicator), messages.Announce(messages.LogGrown{}))
 	port := s.blocking(actors.RoleReplicator)
-	s.replicas = ha.NewReplicator(ha.ReplicatorConfig{
-		Log: s.log, Listener: s.haListen, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
+	r, err := ha.NewReplicator(ha.ReplicatorConfig{
+		Log: s.log, Listen: o.HAListen, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
 		BatchBytes: o.HABatchBytes, FallbehindMax: o.HAFallbehind, Timeout: o.SlaveTimeout,
 		Logger: o.Logger.With().Str("role", string(actors.RoleReplicator)).Logger(),
 	}, port)
-	if _, err = s.cast.spawn(actors.RoleReplicator, s.replicas, port); err != nil && s.haListen != nil {
-		_ = s.haListen.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	if _, err = s.cast.spawn(actors.RoleReplicator, r, port); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	s.replicas = r
+	return nil
 }
 
 // replicated tells the writer of the replicator, and of the role.
 func (s *Store) replicated(conf *writer.Config) {
-	if s.haListen != nil {
+	if s.opt.HAListen != "" {
 		conf.Appended = append(conf.Appended, s.grownReplicas)
 	}
 	switch s.opt.Role {

@@ -97,7 +97,7 @@ func TestASlaveHasItsMastersBytes(t *testing.T) {
 		t.Run(flush.String(), func(t *testing.T) {
 			md, sd := memfs.New(), memfs.New()
 			m := open(t, master(md, messages.AsyncMaster))
-			opt := slaveOf(sd, m.HAAddr().String())
+			opt := slaveOf(sd, m.HAAddress())
 			opt.FlushDiskType = flush
 			s := open(t, opt)
 			follows(t, m)
@@ -124,9 +124,9 @@ func TestASlaveResumesAfterAStopAndAfterItsMastersStop(t *testing.T) {
 	md, sd := memfs.New(), memfs.New()
 	mopt := master(md, messages.AsyncMaster)
 	m := open(t, mopt)
-	mopt.HAListen = m.HAAddr().String()
+	mopt.HAListen = m.HAAddress()
 	for round := range 3 {
-		s := open(t, slaveOf(sd, m.HAAddr().String()))
+		s := open(t, slaveOf(sd, m.HAAddress()))
 		putMany(t, m, 100*round, 100*round+50, 400)
 		caughtUp(t, m, s)
 		require.NoError(t, m.Close(t.Context()))
@@ -145,7 +145,7 @@ func TestAnEmptySlaveCopiesTheLastSegmentOrEverything(t *testing.T) { // W12
 			md, sd := memfs.New(), memfs.New()
 			m := open(t, master(md, messages.AsyncMaster))
 			putMany(t, m, 0, 150, 500)
-			opt := slaveOf(sd, m.HAAddr().String())
+			opt := slaveOf(sd, m.HAAddress())
 			opt.HAFullCopy = full
 			s := open(t, opt)
 			caughtUp(t, m, s)
@@ -171,7 +171,7 @@ func TestAWaitingPutIsAnsweredWhenASlaveHasIt(t *testing.T) {
 			r, err := m.Put(t.Context(), message("T", 0, "alone"))
 			require.NoError(t, err)
 			require.Equal(t, messages.SlaveNotAvailable, r.Status)
-			s := open(t, slaveOf(memfs.New(), m.HAAddr().String()))
+			s := open(t, slaveOf(memfs.New(), m.HAAddress()))
 			follows(t, m) // W10: at once, not after 5 s
 			for i := range 300 {
 				r, err := m.Put(t.Context(), message("T", 0, fmt.Sprint("with a slave ", i)))
@@ -191,7 +191,7 @@ func TestAWaitingPutIsAnsweredWhenASlaveHasIt(t *testing.T) {
 // fake is a connection to the replication port that does what it is told.
 func fake(t *testing.T, m *system.Store, reports ...int64) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", m.HAAddr().String())
+	c, err := net.Dial("tcp", m.HAAddress())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
@@ -276,14 +276,14 @@ func asOp(err error, op **net.OpError) bool {
 func TestASlaveAheadOfItsMasterIsRefused(t *testing.T) { // L63
 	md, sd := memfs.New(), memfs.New()
 	m := open(t, master(md, messages.AsyncMaster))
-	s := open(t, slaveOf(sd, m.HAAddr().String()))
+	s := open(t, slaveOf(sd, m.HAAddress()))
 	putMany(t, m, 0, 20, 300)
 	caughtUp(t, m, s)
 	before := s.Status().WrittenTo
 	require.NoError(t, s.Close(t.Context()))
 	other := open(t, master(memfs.New(), messages.AsyncMaster)) // has lost everything
 	putMany(t, other, 0, 1, 10)
-	s = open(t, slaveOf(sd, other.HAAddr().String()))
+	s = open(t, slaveOf(sd, other.HAAddress()))
 	until(t, "it is refused", func() bool { f := s.Following(); return !f.Connected && f.Err != nil })
 	require.Empty(t, other.Replicas())
 	require.Equal(t, before, s.Status().WrittenTo, "nothing is cut")
@@ -354,13 +354,13 @@ func TestASlaveThatLosesItsPowerGetsTheRestAgain(t *testing.T) {
 		md, sd := memfs.New(), memfs.New()
 		m, err := system.Open(master(md, messages.AsyncMaster))
 		require.NoError(t, err)
-		s, err := system.Open(slaveOf(sd, m.HAAddr().String()))
+		s, err := system.Open(slaveOf(sd, m.HAAddress()))
 		require.NoError(t, err)
 		putMany(t, m, 0, 60+int(seed), 700)
 		caughtUp(t, m, s)
 		after := sd.Crash(seed)
 		require.NoError(t, s.Close(t.Context()))
-		s, err = system.Open(slaveOf(after, m.HAAddr().String()))
+		s, err = system.Open(slaveOf(after, m.HAAddress()))
 		require.NoError(t, err)
 		putMany(t, m, 100, 140, 700)
 		caughtUp(t, m, s)
@@ -373,7 +373,7 @@ func TestASlaveThatLosesItsPowerGetsTheRestAgain(t *testing.T) {
 func TestASlaveThatCannotAppendDoesNotCount(t *testing.T) { // W11, L64
 	m := open(t, master(memfs.New(), messages.SyncMaster))
 	sd := memfs.New()
-	s := open(t, slaveOf(sd, m.HAAddr().String()))
+	s := open(t, slaveOf(sd, m.HAAddress()))
 	follows(t, m)
 	putMany(t, m, 0, 10, 100)
 	sd.Inject(func(op memfs.Op) error {

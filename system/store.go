@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -50,7 +49,6 @@ type Store struct {
 	scheduler actors.Peer
 	replicas  *ha.Replicator // nil: nobody can follow
 	follower  *ha.Follower   // nil: nobody is followed
-	haListen  net.Listener
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
 	// grownReplicas is rung like grown, for the replicator.

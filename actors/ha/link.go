@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"github.com/actormq/actormq/actors"
@@ -198,7 +197,7 @@ func (l *link) need(n int) error {
 			l.in, l.heard = l.in[:len(l.in)+got], time.Now()
 			continue
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		if slow := net.Error(nil); !errors.As(err, &slow) || !slow.Timeout() {
 			return fmt.Errorf("read from the master: %w", err)
 		}
 		if silent := time.Since(l.heard); silent >= l.cfg.Housekeeping {

@@ -19,8 +19,8 @@ import (
 
 // ReplicatorConfig is what a master's side is made of.
 type ReplicatorConfig struct {
-	Log      *commitlog.Log
-	Listener net.Listener // of haListenPort; nil: nobody can connect. The actor closes it.
+	Log    *commitlog.Log
+	Listen string // host:port of haListenPort; empty: nobody can connect
 	// Grown is rung by the writer when the log has grown; its message is LogGrown, to this actor.
 	Grown *actors.Bell
 
@@ -49,6 +49,8 @@ type Replicator struct {
 	self actors.Peer
 	port *mailbox.Combining
 
+	listener net.Listener  // nil: nobody can connect
+	closing  chan struct{} // closed before the listener
 	replicas map[int]*replica
 	lastID   int
 	acked    *actors.Bell // rung by the readers
@@ -94,12 +96,42 @@ type (
 // Refuse closes a connection that nobody will serve.
 func (m accepted) Refuse(error) { _ = m.conn.Close() }
 
-// NewReplicator returns the actor; spawn it with the mailbox port, whose inline budget is 0.
-func NewReplicator(cfg ReplicatorConfig, port *mailbox.Combining) *Replicator {
-	r := &Replicator{cfg: cfg, port: port, replicas: map[int]*replica{}, refused: map[string]time.Time{}}
+// NewReplicator listens and returns the actor; spawn it with the mailbox port, whose inline budget is 0. When it stops it
+// closes its socket; one that is never spawned is closed by Close.
+func NewReplicator(cfg ReplicatorConfig, port *mailbox.Combining) (*Replicator, error) {
+	r := &Replicator{
+		cfg: cfg, port: port, replicas: map[int]*replica{}, refused: map[string]time.Time{}, closing: make(chan struct{}),
+	}
 	r.best.Store(-1)
 	r.list.Store(new([]*replica))
-	return r
+	if cfg.Listen == "" {
+		return r, nil
+	}
+	var err error
+	if r.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen for slaves: %w", err)
+	}
+	return r, nil
+}
+
+// Address is where slaves connect, as host:port; empty where nobody can.
+func (r *Replicator) Address() string {
+	if r.listener == nil {
+		return ""
+	}
+	return r.listener.Addr().String()
+}
+
+// Close closes the socket.
+func (r *Replicator) Close() error {
+	if r.listener == nil {
+		return nil
+	}
+	close(r.closing)
+	if err := r.listener.Close(); err != nil {
+		return fmt.Errorf("close the replication port: %w", err)
+	}
+	return nil
 }
 
 // Await is the Replicate of the writer: the put waits for a replica, or is told that there is none (spec/store.md §12.6).
@@ -147,23 +179,24 @@ func (r *Replicator) Receive(ctx actor.Context) {
 func (r *Replicator) started(self actors.Peer) {
 	r.self = self
 	r.acked = actors.NewBell(self, messages.Announce(acknowledged{}))
-	if r.cfg.Listener != nil {
-		go acceptAll(r.cfg.Listener, self)
+	if r.listener != nil {
+		go r.acceptAll()
 	}
 }
 
 // acceptAll ends when the listener is closed.
-func acceptAll(l net.Listener, to actors.Peer) {
+func (r *Replicator) acceptAll() {
 	for {
-		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			<-time.After(acceptPause)
+		conn, err := r.listener.Accept()
+		if err == nil {
+			r.self.Send(accepted{conn: conn})
 			continue
 		}
-		to.Send(accepted{conn: conn})
+		select {
+		case <-r.closing:
+			return
+		case <-time.After(acceptPause):
+		}
 	}
 }
 
@@ -293,10 +326,8 @@ func (r *Replicator) furthest() int64 {
 
 func (r *Replicator) stopping() {
 	r.stopped = true
-	if r.cfg.Listener != nil {
-		if err := r.cfg.Listener.Close(); err != nil {
-			r.cfg.Logger.Warn().Err(fmt.Errorf("close the replication port: %w", err)).Send()
-		}
+	if err := r.Close(); err != nil {
+		r.cfg.Logger.Warn().Err(err).Msg("stopping")
 	}
 	for _, x := range r.replicas {
 		_ = x.conn.Close()

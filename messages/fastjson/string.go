@@ -2,7 +2,6 @@ package fastjson
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -61,23 +60,33 @@ var errEscape = errors.New("bad escape sequence")
 // Unquote resolves the escapes of a JSON string given without its quotes, those of the dialect included. Lone
 // surrogates and bytes that are not UTF-8 become U+FFFD. Text without escapes is returned as it is, without a copy.
 func Unquote(content string) (string, error) {
-	next := strings.IndexByte(content, '\\')
-	if next < 0 {
+	if strings.IndexByte(content, '\\') < 0 {
 		return strings.ToValidUTF8(content, "\uFFFD"), nil
 	}
-	var text strings.Builder
-	text.Grow(len(content))
-	for ; next >= 0; next = strings.IndexByte(content, '\\') {
-		text.WriteString(content[:next])
-		r, size, err := unescape(content[next:])
-		if err != nil {
-			return "", err
-		}
-		text.WriteRune(r)
-		content = content[next+size:]
+	text, err := AppendUnquoted(make([]byte, 0, len(content)), content)
+	if err != nil {
+		return "", err
 	}
-	text.WriteString(content)
-	return strings.ToValidUTF8(text.String(), "\uFFFD"), nil
+	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
+}
+
+// AppendUnquoted appends what [Unquote] returns for text that is UTF-8 already: other bytes stay as they are. It appends at
+// most len(content) bytes.
+func AppendUnquoted(dst []byte, content string) ([]byte, error) {
+	for i := 0; i < len(content); {
+		if content[i] != '\\' {
+			dst = append(dst, content[i])
+			i++
+			continue
+		}
+		r, size, err := unescape(content[i:])
+		if err != nil {
+			return dst, err
+		}
+		dst = utf8.AppendRune(dst, r)
+		i += size
+	}
+	return dst, nil
 }
 
 // unescape decodes the sequence that s begins with.
@@ -120,9 +129,25 @@ func hexRune(s string, from, n int) (rune, error) {
 	if len(s) < from+n {
 		return 0, errEscape
 	}
-	code, err := strconv.ParseUint(s[from:from+n], 16, 16)
-	if err != nil {
-		return 0, errEscape
+	code := rune(0)
+	for _, c := range []byte(s[from : from+n]) {
+		digit, ok := hexDigit(c)
+		if !ok {
+			return 0, errEscape
+		}
+		code = code<<4 | digit
 	}
-	return rune(code), nil
+	return code, nil
+}
+
+func hexDigit(c byte) (rune, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return rune(c - '0'), true
+	case c >= 'a' && c <= 'f':
+		return rune(c-'a') + 10, true
+	case c >= 'A' && c <= 'F':
+		return rune(c-'A') + 10, true
+	}
+	return 0, false
 }

@@ -20,22 +20,23 @@ const (
 	binaryMinBytes   = 21
 )
 
-func (c *Command) decodeBinary(header []byte, maxFields int) error {
+func (c *Command) decodeBinary(header string, fields *extBuilder) error {
 	if len(header) < binaryMinBytes {
 		return fmt.Errorf("%w: %d bytes, a binary header has at least %d", ErrBadHeader, len(header), binaryMinBytes)
 	}
-	c.Code = int(int16(binary.BigEndian.Uint16(header)))
-	c.Language = Language(header[binaryLanguageAt])
-	c.Version = int(int16(binary.BigEndian.Uint16(header[binaryVersionAt:])))
-	c.Opaque = int32(binary.BigEndian.Uint32(header[binaryOpaqueAt:]))
-	c.Flag = int32(binary.BigEndian.Uint32(header[binaryFlagAt:]))
-	rest := binaryReader{text: string(header[binaryRemarkAt:])}
+	fixed := []byte(header[:binaryRemarkAt])
+	c.Code = int(int16(binary.BigEndian.Uint16(fixed)))
+	c.Language = Language(fixed[binaryLanguageAt])
+	c.Version = int(int16(binary.BigEndian.Uint16(fixed[binaryVersionAt:])))
+	c.Opaque = int32(binary.BigEndian.Uint32(fixed[binaryOpaqueAt:]))
+	c.Flag = int32(binary.BigEndian.Uint32(fixed[binaryFlagAt:]))
+	rest := binaryReader{text: header[binaryRemarkAt:]}
 	c.Remark = rest.string(4)
 	entries := binaryReader{text: rest.chunk(4)}
 	if rest.bad {
 		return fmt.Errorf("%w: remark or ext length beyond a header of %d bytes", ErrBadHeader, len(header))
 	}
-	fields := extBuilder{left: maxFields}
+	fields.begin()
 	for entries.text != "" {
 		name, value := entries.string(2), entries.string(4)
 		if entries.bad {
@@ -45,7 +46,9 @@ func (c *Command) decodeBinary(header []byte, maxFields int) error {
 			return err
 		}
 	}
-	c.ExtFields = fields.ext
+	if c.ExtFields = fields.ext; len(fields.ext) == 0 {
+		c.ExtFields = nil
+	}
 	return nil
 }
 
@@ -80,7 +83,7 @@ func (b *binaryReader) chunk(width int) string {
 	return chunk
 }
 
-func (c *Command) appendBinary(dst []byte) ([]byte, error) {
+func (c *Command) appendBinary(dst []byte, h Header) ([]byte, error) {
 	if int(int16(c.Code)) != c.Code || int(int16(c.Version)) != c.Version {
 		return dst, fmt.Errorf("%w: code %d or version %d does not fit into 16 bits", ErrBadHeader, c.Code, c.Version)
 	}
@@ -96,10 +99,8 @@ func (c *Command) appendBinary(dst []byte) ([]byte, error) {
 		if len(field.Name) > math.MaxInt16 {
 			return dst, fmt.Errorf("%w: ext field name of %d bytes", ErrBadHeader, len(field.Name))
 		}
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(field.Name)))
-		dst = append(dst, field.Name...)
-		dst = appendChunk32(dst, field.Value)
 	}
+	dst = c.appendFields(dst, h)
 	binary.BigEndian.PutUint32(dst[lengthAt:], uint32(len(dst)-lengthAt-4))
 	return dst, nil
 }

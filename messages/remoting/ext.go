@@ -1,9 +1,13 @@
 package remoting
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/actormq/actormq/messages/fastjson"
 )
 
 // Pair is one ext field. Every value is a string on the wire (spec/remoting.md §0).
@@ -46,7 +50,11 @@ type extBuilder struct {
 	ext   Ext
 	names uint64 // a filter of the names so far: a clear bit means the name is new
 	left  int    // fields that may still come, repeated ones included
+	text  []byte // of strings that had escapes
 }
+
+// begin drops the fields so far: of two members "extFields" the last one counts.
+func (b *extBuilder) begin() { b.ext, b.names = b.ext[:0], 0 }
 
 func (b *extBuilder) add(name, value string) error {
 	if b.left--; b.left < 0 {
@@ -86,6 +94,31 @@ func ToExt(h Header) Ext {
 	return f.ext
 }
 
+// appendFields writes ext fields as the command's codec does, in the place of c.ExtFields those of h unless it is nil. They go
+// straight into the frame: an answer costs no list of them.
+func (c *Command) appendFields(dst []byte, h Header) []byte {
+	f := fieldsPool.Get().(*Fields)
+	f.encoding, f.wire, f.binary, f.first = true, dst, c.Binary, true // dst has the prefix, so it is not nil
+	if h != nil {
+		h.Fields(f)
+	} else {
+		for i := range c.ExtFields {
+			f.put(c.ExtFields[i].Name, c.ExtFields[i].Value)
+		}
+	}
+	dst = f.wire
+	f.recycle()
+	return dst
+}
+
+// fieldsPool: what is handed to a method of an interface is allocated.
+var fieldsPool = sync.Pool{New: func() any { return new(Fields) }}
+
+func (f *Fields) recycle() {
+	*f = Fields{}
+	fieldsPool.Put(f)
+}
+
 // Fields reads ext fields into a header's variables, or writes the variables as ext fields. Required numbers that are
 // empty count as missing, because the binary codec cannot tell (spec/remoting.md §1.4). Booleans are true for "true" in
 // any case, else false (§1.9).
@@ -94,6 +127,12 @@ type Fields struct {
 	next     int // where to look first: requests are mostly in the order of the struct
 	encoding bool
 	err      error
+
+	// Encoding into a frame, not into ext:
+	wire   []byte // nil: into ext
+	binary bool   // the codec
+	first  bool   // nothing is written yet
+	digits [20]byte
 }
 
 // Text is a required string; it may be empty.
@@ -121,7 +160,7 @@ func (f *Fields) OptionalText(name string, p *string) {
 // Int32 is a required number of 32 bits.
 func (f *Fields) Int32(name string, p *int32) {
 	if f.encoding {
-		f.put(name, strconv.Itoa(int(*p)))
+		f.putNumber(name, int64(*p))
 		return
 	}
 	*p = int32(f.number(name, 32))
@@ -135,14 +174,14 @@ func (f *Fields) OptionalInt32(name string, p *int32, absent int32) {
 	case !f.encoding:
 		*p = absent
 	case *p != absent:
-		f.put(name, strconv.Itoa(int(*p)))
+		f.putNumber(name, int64(*p))
 	}
 }
 
 // Int64 is a required number of 64 bits.
 func (f *Fields) Int64(name string, p *int64) {
 	if f.encoding {
-		f.put(name, strconv.FormatInt(*p, 10))
+		f.putNumber(name, *p)
 		return
 	}
 	*p = f.number(name, 64)
@@ -156,7 +195,7 @@ func (f *Fields) OptionalInt64(name string, p *int64, absent int64) {
 	case !f.encoding:
 		*p = absent
 	case *p != absent:
-		f.put(name, strconv.FormatInt(*p, 10))
+		f.putNumber(name, *p)
 	}
 }
 
@@ -178,11 +217,38 @@ func (f *Fields) OptionalBool(name string, p *bool) {
 	*p = value == "true" || strings.EqualFold(value, "true")
 }
 
+func (f *Fields) putNumber(name string, n int64) {
+	if f.wire == nil {
+		f.put(name, strconv.FormatInt(n, 10))
+		return
+	}
+	f.write(name, viewString(strconv.AppendInt(f.digits[:0], n, 10)))
+}
+
 func (f *Fields) put(name, value string) {
+	if f.wire != nil {
+		f.write(name, value)
+		return
+	}
 	if len(f.ext) == cap(f.ext) {
 		f.ext = append(make(Ext, 0, max(4, 2*len(f.ext))), f.ext...)
 	}
 	f.ext = append(f.ext, Pair{name, value})
+}
+
+// write appends a field to the frame.
+func (f *Fields) write(name, value string) {
+	if f.binary {
+		f.wire = append(binary.BigEndian.AppendUint16(f.wire, uint16(len(name))), name...)
+		f.wire = appendChunk32(f.wire, value)
+		return
+	}
+	if !f.first {
+		f.wire = append(f.wire, ',')
+	}
+	f.first = false
+	f.wire = append(fastjson.AppendString(f.wire, name), ':')
+	f.wire = fastjson.AppendString(f.wire, value)
 }
 
 func (f *Fields) find(name string) (string, bool) {

@@ -62,16 +62,13 @@ func ReadCommand(r *bufio.Reader, limits Limits) (*Command, error) {
 	if err != nil {
 		return nil, prefixError(len(prefix), err)
 	}
-	serialize, header := prefix[lengthBytes], int(binary.BigEndian.Uint32(prefix[lengthBytes:])&headerMask)
+	isBinary, header, err := headerOf(prefix, int(frame))
+	if err != nil {
+		return nil, err
+	}
 	body := int(frame) - lengthBytes - header
-	if body < 0 {
-		return nil, fmt.Errorf("%w: header length %d in a frame of length %d", ErrBadFrame, header, frame)
-	}
-	if serialize > serializeBinary {
-		return nil, fmt.Errorf("%w: serialize type %d", ErrBadFrame, serialize)
-	}
 	_, _ = r.Discard(prefixBytes) // it has just been peeked
-	c := &Command{Binary: serialize == serializeBinary}
+	c := &Command{Binary: isBinary}
 	if err := c.readHeader(r, header, limits.ExtFields); err != nil {
 		return nil, err
 	}
@@ -79,6 +76,18 @@ func ReadCommand(r *bufio.Reader, limits Limits) (*Command, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// headerOf reads the second word: the codec and the header's length, which fits into the frame.
+func headerOf(prefix []byte, frame int) (isBinary bool, header int, err error) {
+	serialize, header := prefix[lengthBytes], int(binary.BigEndian.Uint32(prefix[lengthBytes:])&headerMask)
+	if header > frame-lengthBytes {
+		return false, 0, fmt.Errorf("%w: header length %d in a frame of length %d", ErrBadFrame, header, frame)
+	}
+	if serialize > serializeBinary {
+		return false, 0, fmt.Errorf("%w: serialize type %d", ErrBadFrame, serialize)
+	}
+	return serialize == serializeBinary, header, nil
 }
 
 func prefixError(got int, err error) error {
@@ -93,26 +102,31 @@ func prefixError(got int, err error) error {
 
 // readHeader decodes the next n bytes, without a copy of its own if they fit into the reader's buffer.
 func (c *Command) readHeader(r *bufio.Reader, n, maxFields int) error {
-	decode := c.decodeJSON
-	if c.Binary {
-		decode = c.decodeBinary
-	}
+	decode := func(header []byte) error { return c.decode(string(header), &extBuilder{left: maxFields}) }
 	if n > r.Size() {
 		header, err := readExactly(r, n)
 		if err != nil {
 			return err
 		}
-		return decode(header, maxFields)
+		return decode(header)
 	}
 	header, err := r.Peek(n)
 	if err != nil {
 		return partError(len(header), n, err)
 	}
-	if err := decode(header, maxFields); err != nil {
+	if err := decode(header); err != nil {
 		return err
 	}
 	_, _ = r.Discard(n) // it has just been peeked
 	return nil
+}
+
+// decode reads a header, of which the command's strings are parts.
+func (c *Command) decode(header string, fields *extBuilder) error {
+	if c.Binary {
+		return c.decodeBinary(header, fields)
+	}
+	return c.decodeJSON(header, fields)
 }
 
 // firstStep is what is allocated on a peer's word alone; after that, at most four times of what has arrived.
@@ -149,22 +163,27 @@ func partError(got, want int, err error) error {
 // after it. c.Body is not looked at. It fails with ErrFrameTooLarge over DefaultFrameBytes, which no peer would read,
 // and with ErrBadHeader when a field does not fit into the binary codec; dst is then returned as it was.
 func (c *Command) AppendHeader(dst []byte, bodyBytes int) ([]byte, error) {
+	return c.AppendTyped(dst, nil, bodyBytes)
+}
+
+// AppendTyped is AppendHeader with the fields of h in the place of c.ExtFields, unless h is nil. It allocates only to grow dst.
+func (c *Command) AppendTyped(dst []byte, h Header, bodyBytes int) ([]byte, error) {
 	from := len(dst)
 	out := append(dst, make([]byte, prefixBytes)...)
 	serialize := uint32(serializeJSON)
 	if c.Binary {
 		serialize = serializeBinary
 		var err error
-		if out, err = c.appendBinary(out); err != nil {
+		if out, err = c.appendBinary(out, h); err != nil {
 			return dst, err
 		}
 	} else {
-		out = c.appendJSON(out)
+		out = c.appendJSON(out, h)
 	}
 	header := len(out) - from - prefixBytes
 	frame := lengthBytes + header + bodyBytes
 	if frame > DefaultFrameBytes {
-		return dst, fmt.Errorf("%w: length %d, limit %d, %v", ErrFrameTooLarge, frame, DefaultFrameBytes, c)
+		return dst, fmt.Errorf("%w: length %d, limit %d, %s", ErrFrameTooLarge, frame, DefaultFrameBytes, c.String())
 	}
 	binary.BigEndian.PutUint32(out[from:], uint32(frame))
 	binary.BigEndian.PutUint32(out[from+lengthBytes:], serialize<<24|uint32(header))

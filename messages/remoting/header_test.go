@@ -260,6 +260,10 @@ func reference(header []byte) (c Command, ok bool) {
 	return c, len(c.ExtFields) < DefaultExtFields
 }
 
+func decodeHeader(c *Command, header []byte) error {
+	return c.decode(string(header), &extBuilder{left: DefaultExtFields})
+}
+
 func FuzzJSONHeader(f *testing.F) {
 	for _, c := range frames.All() {
 		for _, frame := range c.Both() {
@@ -272,7 +276,7 @@ func FuzzJSONHeader(f *testing.F) {
 	f.Add([]byte(`{"code":1,"opaque":-2,"flag":3,"version":407,"remark":"r\n","other":2.5}`))
 	f.Fuzz(func(t *testing.T, header []byte) {
 		c := &Command{}
-		err := c.decodeJSON(header, DefaultExtFields)
+		err := decodeHeader(c, header)
 		if want, ok := reference(header); ok {
 			require.NoError(t, err, "%q", header)
 			require.Equal(t, contentOf(&want), contentOf(c), "%q", header)
@@ -282,7 +286,7 @@ func FuzzJSONHeader(f *testing.F) {
 			return
 		}
 		again := &Command{}
-		require.NoError(t, again.decodeJSON(c.appendJSON(nil), DefaultExtFields))
+		require.NoError(t, decodeHeader(again, c.appendJSON(nil, nil)))
 		if c.Language > LanguageRust {
 			c.Language, again.Language = 0, 0
 		}
@@ -296,14 +300,14 @@ func FuzzBinaryHeader(f *testing.F) {
 		for _, frame := range c.Both() {
 			c, err := read(frame.Bytes)
 			require.NoError(f, err)
-			header, err := c.appendBinary(nil)
+			header, err := c.appendBinary(nil, nil)
 			require.NoError(f, err)
 			f.Add(header)
 		}
 	}
 	f.Fuzz(func(t *testing.T, header []byte) {
 		c := &Command{Binary: true}
-		if err := c.decodeBinary(header, DefaultExtFields); err != nil {
+		if err := decodeHeader(c, header); err != nil {
 			require.ErrorIs(t, err, ErrBadHeader)
 			return
 		}
@@ -312,10 +316,10 @@ func FuzzBinaryHeader(f *testing.F) {
 				t.Skip("replaced bytes made the name longer")
 			}
 		}
-		out, err := c.appendBinary(nil)
+		out, err := c.appendBinary(nil, nil)
 		require.NoError(t, err)
 		again := &Command{Binary: true}
-		require.NoError(t, again.decodeBinary(out, DefaultExtFields))
+		require.NoError(t, decodeHeader(again, out))
 		require.Equal(t, c, again)
 	})
 }

@@ -1,8 +1,8 @@
 package remoting
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +12,15 @@ import (
 
 // decodeJSON reads the JSON header (spec/remoting.md §1.3) in one pass without reflection. Unknown members are
 // skipped; numbers may be strings; ext field values may be anything and are kept as their text, null ones are absent.
-// Strings without escapes share the memory of the one copy that it makes.
-func (c *Command) decodeJSON(header []byte, maxFields int) error {
-	if !utf8.Valid(header) {
-		header = bytes.ToValidUTF8(header, []byte("\uFFFD"))
+// Strings without escapes are parts of the header; what others become is in the builder's memory.
+func (c *Command) decodeJSON(header string, fields *extBuilder) error {
+	if !utf8.ValidString(header) {
+		header = strings.ToValidUTF8(header, "\uFFFD")
 	}
-	s := scanner{text: string(header)}
-	if err := s.members(func(name string) error { return c.member(&s, name, maxFields) }); err != nil {
+	s := scanner{text: header, unquoted: fields.text}
+	err := s.members(func(name string) error { return c.member(&s, name, fields) })
+	fields.text = s.unquoted
+	if err != nil {
 		return err
 	}
 	if s.next(); s.pos != len(s.text) {
@@ -27,7 +29,7 @@ func (c *Command) decodeJSON(header []byte, maxFields int) error {
 	return nil
 }
 
-func (c *Command) member(s *scanner, name string, maxFields int) (err error) {
+func (c *Command) member(s *scanner, name string, fields *extBuilder) (err error) {
 	var n int32
 	switch name {
 	case "code":
@@ -45,7 +47,7 @@ func (c *Command) member(s *scanner, name string, maxFields int) (err error) {
 	case "remark":
 		c.Remark, _, err = s.value()
 	case "extFields":
-		c.ExtFields, err = s.extFields(maxFields)
+		c.ExtFields, err = s.extFields(fields)
 	default:
 		_, _, err = s.value()
 	}
@@ -54,8 +56,9 @@ func (c *Command) member(s *scanner, name string, maxFields int) (err error) {
 
 // scanner walks the text of a JSON header.
 type scanner struct {
-	text string
-	pos  int
+	text     string
+	pos      int
+	unquoted []byte // the strings that had escapes, back to back
 }
 
 func (s *scanner) unexpected(where string) error {
@@ -130,11 +133,15 @@ func (s *scanner) string() (string, error) {
 	if err := s.skipString(); err != nil {
 		return "", err
 	}
-	text, err := fastjson.Unquote(s.text[from : s.pos-1])
+	content = s.text[from : s.pos-1]
+	// Where the buffer has to move, the strings before stay where they are.
+	text, err := fastjson.AppendUnquoted(slices.Grow(s.unquoted, len(content)), content)
 	if err != nil {
 		return "", fmt.Errorf("%w: string before byte %d: %w", ErrBadHeader, s.pos, err)
 	}
-	return text, nil
+	before := len(s.unquoted)
+	s.unquoted = text
+	return viewString(text[before:]), nil
 }
 
 func (s *scanner) unterminated() error {
@@ -248,12 +255,12 @@ func (s *scanner) language() (Language, error) {
 	return LanguageUnknown, nil
 }
 
-func (s *scanner) extFields(maxFields int) (Ext, error) {
+func (s *scanner) extFields(fields *extBuilder) (Ext, error) {
 	if s.next() == 'n' {
 		_, _, err := s.value()
 		return nil, err
 	}
-	fields := extBuilder{left: maxFields}
+	fields.begin()
 	err := s.members(func(name string) error {
 		value, null, err := s.value()
 		if err != nil || null {
@@ -268,19 +275,12 @@ func (s *scanner) extFields(maxFields int) (Ext, error) {
 }
 
 // appendJSON writes the header as the original does: compact, names in alphabetical order, absent members left out.
-func (c *Command) appendJSON(dst []byte) []byte {
+func (c *Command) appendJSON(dst []byte, h Header) []byte {
 	dst = append(dst, `{"code":`...)
 	dst = strconv.AppendInt(dst, int64(c.Code), 10)
-	if c.ExtFields != nil {
+	if c.ExtFields != nil || h != nil {
 		dst = append(dst, `,"extFields":{`...)
-		for i, field := range c.ExtFields {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(fastjson.AppendString(dst, field.Name), ':')
-			dst = fastjson.AppendString(dst, field.Value)
-		}
-		dst = append(dst, '}')
+		dst = append(c.appendFields(dst, h), '}')
 	}
 	dst = append(dst, `,"flag":`...)
 	dst = strconv.AppendInt(dst, int64(c.Flag), 10)

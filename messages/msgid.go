@@ -24,6 +24,12 @@ const upperHex = "0123456789ABCDEF"
 // address, port as i32 and physical offset, 32 characters for IPv4 and 56 for IPv6 (spec/store.md §2.7). The zero
 // address is 0.0.0.0; an IPv4 address mapped into IPv6 counts as IPv4, as in Java; a zone is lost.
 func OffsetMessageID(store netip.AddrPort, at PhysicalOffset) string {
+	text := make([]byte, 0, messageIDCharsV6)
+	return string(AppendOffsetMessageID(text, store, at))
+}
+
+// AppendOffsetMessageID appends the text of OffsetMessageID.
+func AppendOffsetMessageID(dst []byte, store netip.AddrPort, at PhysicalOffset) []byte {
 	raw := make([]byte, 0, messageIDCharsV6/2)
 	if addr := store.Addr().Unmap(); addr.Is6() {
 		ip := addr.As16()
@@ -36,11 +42,10 @@ func OffsetMessageID(store netip.AddrPort, at PhysicalOffset) string {
 	}
 	raw = binary.BigEndian.AppendUint32(raw, uint32(store.Port()))
 	raw = binary.BigEndian.AppendUint64(raw, uint64(at))
-	text := make([]byte, 0, messageIDCharsV6)
 	for _, b := range raw {
-		text = append(text, upperHex[b>>4], upperHex[b&15])
+		dst = append(dst, upperHex[b>>4], upperHex[b&15])
 	}
-	return string(text)
+	return dst
 }
 
 // ParseOffsetMessageID takes an offset message id apart (spec/store.md §2.7); lower-case hex is accepted. The error

@@ -157,18 +157,25 @@ func (p Properties) Map() map[string]string {
 // A pair that [CheckProperty] refuses is not added (the earlier ones are gone all the same); an empty value is written,
 // though no reader sees it.
 func (p Properties) With(name, value string) Properties {
-	rest := p.Without(name)
 	if CheckProperty(name, value) != nil {
-		return rest
+		return p.Without(name)
 	}
-	b := strings.Builder{}
-	b.Grow(len(rest) + len(name) + len(value) + 2)
-	b.WriteString(string(rest))
-	if rest != "" && rest[len(rest)-1] != propertySeparator {
-		b.WriteByte(propertySeparator)
+	return ViewProperties(p.AppendWith(make([]byte, 0, len(p)+len(name)+len(value)+2), name, value))
+}
+
+// AppendWith appends p.Without(without...).With(name, value) to dst, in one pass and without an allocation if there is room.
+func (p Properties) AppendWith(dst []byte, name, value string, without ...string) []byte {
+	from := len(dst)
+	var few [4]string
+	dst = p.appendWithout(dst, append(append(few[:0], without...), name))
+	if CheckProperty(name, value) != nil {
+		return dst
 	}
-	writePair(&b, name, value)
-	return Properties(b.String())
+	if len(dst) > from && dst[len(dst)-1] != propertySeparator {
+		dst = append(dst, propertySeparator)
+	}
+	dst = append(append(dst, name...), nameValueSeparator)
+	return append(dst, value...)
 }
 
 // Without returns the properties without any pair of these names, those with an empty value included. If there is none,
@@ -177,18 +184,27 @@ func (p Properties) Without(names ...string) Properties {
 	if !p.mentions(names) {
 		return p
 	}
-	b := strings.Builder{}
-	b.Grow(len(p))
-	for pair := range strings.SplitSeq(string(p), string(propertySeparator)) {
+	return ViewProperties(p.appendWithout(make([]byte, 0, len(p)), names))
+}
+
+// appendWithout appends the properties without the pairs of some names; without any of them, byte for byte as they are.
+func (p Properties) appendWithout(dst []byte, names []string) []byte {
+	if !p.mentions(names) {
+		return append(dst, p...)
+	}
+	from := len(dst)
+	for rest := string(p); rest != ""; {
+		var pair string
+		pair, rest, _ = strings.Cut(rest, string(propertySeparator))
 		if pair == "" || named(pair, names) {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte(propertySeparator)
+		if len(dst) > from {
+			dst = append(dst, propertySeparator)
 		}
-		b.WriteString(pair)
+		dst = append(dst, pair...)
 	}
-	return Properties(b.String())
+	return dst
 }
 
 // mentions tells whether a pair of one of the names is there, whatever its value.

@@ -256,3 +256,16 @@ func BenchmarkProperties(b *testing.B) {
 		}
 	})
 }
+
+func TestAppendWithIsWithoutAndWith(t *testing.T) {
+	for _, wire := range []messages.Properties{
+		"", "a\x01b", "WAIT\x01true", "a\x01b\x02", "WAIT\x01\x02a\x01b\x02\x02CLUSTER\x01x", "\x01v\x02WAIT\x01true", "no pair\x02\x02a\x01",
+		"\x01v\x02a\x01b", "CLUSTER\x01x\x02WAIT\x01y\x02", "WAIT", "\x02", typicalProperties,
+	} {
+		for _, value := range []string{"c", "", "bad\x02"} {
+			want := wire.Without("WAIT").With("CLUSTER", value)
+			got := wire.AppendWith([]byte("before\x02"), "CLUSTER", value, "WAIT")
+			require.Equal(t, "before\x02"+string(want), string(got), "%q", wire)
+		}
+	}
+}

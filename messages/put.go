@@ -56,6 +56,8 @@ type PutMessage struct {
 
 	// Scratch is room for the caller's own copy of the message that it encodes; actors do not look at it.
 	Scratch Message
+	// Tell is the caller's, for its OnDone; actors do not look at it.
+	Tell func(PutResult, error)
 }
 
 // NewPutMessage returns a message ready for use; keep it in a pool.
@@ -76,7 +78,7 @@ func (p *PutMessage) Reset() {
 	p.Records = p.Records[:0]
 	p.Count, p.SysFlag, p.WaitStored = 0, 0, false
 	p.Queue, p.Deadline = QueueKey{}, time.Time{}
-	p.Result, p.OnDone = PutResult{}, nil
+	p.Result, p.OnDone, p.Tell = PutResult{}, nil, nil
 	p.Scratch = Message{}
 	p.Reopen()
 }

@@ -118,17 +118,20 @@ func (s *Store) putAsync(
 		done(refused(s.admissionStatus(err), err))
 		return
 	}
-	p.OnDone = func(p *messages.PutMessage) {
-		result, err := p.Result, p.Err
-		s.recycle(p)
-		s.admission.leave(n)
-		s.tell(done, result, err)
-	}
+	p.OnDone, p.Tell = s.onPlaced, done
 	if err := s.writer.Post(p.MailboxLink()); err != nil {
 		s.recycle(p)
 		s.admission.leave(n)
 		done(refused(messages.OSPageCacheBusy, err))
 	}
+}
+
+// placed takes the answer of a put that nobody waits for to its caller.
+func (s *Store) placed(p *messages.PutMessage) {
+	result, err, done, n := p.Result, p.Err, p.Tell, int64(len(p.Records))
+	s.recycle(p)
+	s.admission.leave(n)
+	s.tell(done, result, err)
 }
 
 // tell gives an answer to a caller on an actor's goroutine: a panic there is the caller's own.

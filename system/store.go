@@ -38,7 +38,8 @@ type Store struct {
 	memoryBytes int64 // what is nearer to the log's end counts as in memory
 
 	admission *admission
-	puts      sync.Pool // of messages.PutMessage: the envelopes of puts with their encode buffers
+	puts      sync.Pool                  // of messages.PutMessage: the envelopes of puts with their encode buffers
+	onPlaced  func(*messages.PutMessage) // placed, bound once
 	writer    *mailbox.Combining
 	pullHold  actors.Peer
 	parked    func() int64 // pulls that are held
@@ -85,6 +86,7 @@ func Open(opt Options) (*Store, error) {
 		deleting: make(chan struct{}, 1),
 	}
 	s.puts.New = func() any { return messages.NewPutMessage() }
+	s.onPlaced = s.placed
 	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
 	s.cast = newCast(opt)

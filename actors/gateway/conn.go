@@ -43,6 +43,7 @@ type Conn struct {
 	sock          net.Conn
 	in            *bufio.Reader
 	paced         *pacedReader // what in reads from
+	frames        remoting.View
 	wire          atomic.Pointer[tls.Conn]
 	port          *Port
 	shared        *shared
@@ -142,7 +143,7 @@ func (c *Conn) Push(request *remoting.Command) error {
 	}
 	request.Flag |= remoting.FlagOneWay
 	request.Opaque, request.Binary = c.opaque.Add(1), c.binary.Load()
-	c.send(request, nil)
+	c.send(request, nil, nil)
 	return nil
 }
 
@@ -213,15 +214,16 @@ func (c *Conn) evict() {
 	}
 }
 
-// send frames a command and puts it into the outbox, with the records of a get as its body if there is one.
-func (c *Conn) send(cmd *remoting.Command, found *messages.GetResult) {
+// send frames a command and puts it into the outbox, with the fields of h in the place of its own unless h is nil, and with the
+// records of a get as its body if there is one.
+func (c *Conn) send(cmd *remoting.Command, h remoting.Header, found *messages.GetResult) {
 	f := framePool.Get().(*frame)
 	body := len(cmd.Body)
 	if found != nil {
 		f.hold, f.tail, body = found, found.Records, found.Bytes
 	}
 	var err error
-	if f.head, err = cmd.AppendHeader(f.head[:0], body); err != nil {
+	if f.head, err = cmd.AppendTyped(f.head[:0], h, body); err != nil {
 		c.unsendable(f, cmd, err)
 		return
 	}
@@ -246,7 +248,7 @@ func (f *frame) attach(body []byte) {
 // unsendable answers in the place of a response that does not fit into a frame; a request of ours is only reported.
 func (c *Conn) unsendable(f *frame, cmd *remoting.Command, cause error) {
 	f.free()
-	c.shared.opt.Logger.Error().Err(cause).Stringer("command", cmd).Msg("a command can't be framed")
+	c.shared.opt.Logger.Error().Err(cause).Str("command", cmd.String()).Msg("a command can't be framed")
 	if !cmd.IsResponse() {
 		return
 	}
@@ -255,7 +257,7 @@ func (c *Conn) unsendable(f *frame, cmd *remoting.Command, cause error) {
 	c.send(&remoting.Command{
 		Code: remoting.ResponseSystemError, Remark: text[:min(len(text), longest)], Version: remoting.Version,
 		Opaque: cmd.Opaque, Flag: remoting.FlagResponse, Binary: cmd.Binary,
-	}, nil)
+	}, nil, nil)
 }
 
 // leave counts a request out.

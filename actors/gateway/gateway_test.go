@@ -148,7 +148,7 @@ func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 		r.OK(nil)
 		r.Fail(1, "late")
 		r.Abandon(messages.ErrClosed)
-		r.AnswerRecords(r.Command.Answer(0, ""), &messages.GetResult{})
+		r.ReplyRecords(0, "", nil, &messages.GetResult{})
 	}}})
 	p := dial(t, g)
 	p.send(request(codeEcho, 1))
@@ -277,7 +277,7 @@ func recordsOf(parts []string, freed func()) *messages.GetResult {
 func TestRecordsAreReleasedOnceWritten(t *testing.T) {
 	freed := make(chan struct{}, 10)
 	g := start(t, gateway.Options{}, gateway.Routes{codeEcho: {Handle: func(r *gateway.Request) {
-		r.AnswerRecords(r.Command.Answer(0, "FOUND"), recordsOf([]string{"one", "", "three"}, func() { freed <- struct{}{} }))
+		r.ReplyRecords(0, "FOUND", nil, recordsOf([]string{"one", "", "three"}, func() { freed <- struct{}{} }))
 	}}})
 	p := dial(t, g)
 	p.send(request(codeEcho, 1))
@@ -300,7 +300,7 @@ func TestRecordsAreReleasedWhenTheConnectionBreaks(t *testing.T) {
 	r := arrives(t, held)
 	require.NoError(t, p.sock.Close())
 	arrives(t, closed)
-	r.AnswerRecords(r.Command.Answer(0, ""), recordsOf([]string{"late"}, func() { freed <- struct{}{} }))
+	r.ReplyRecords(0, "", nil, recordsOf([]string{"late"}, func() { freed <- struct{}{} }))
 	arrives(t, freed)
 }
 

@@ -115,6 +115,10 @@ type Route struct {
 	// RefuseWhenStopping: while the gateway stops, the request is refused with SERVICE_NOT_AVAILABLE, on which clients try
 	// another broker; else it is still served.
 	RefuseWhenStopping bool
+	// Borrows: a Quick handler is through with the request's strings, ext fields and body when it returns, and so is whoever it
+	// has given them to: they may lie in the connection's read buffer, and are taken away then. It copies what it keeps.
+	// Everything else of a request, and answering it, is not concerned.
+	Borrows bool
 }
 
 // Lane says on which goroutine a request is handled.

@@ -26,7 +26,7 @@ func (c *Conn) read() error {
 		return err
 	}
 	for {
-		if !c.burst() || c.out.bytes.Load() >= burstBytes || !c.open() {
+		if c.whole() == 0 || c.out.bytes.Load() >= burstBytes || !c.open() {
 			c.release()
 		}
 		if !c.gate.await(c.open, c.closed) {
@@ -36,6 +36,12 @@ func (c *Conn) read() error {
 		if err != nil {
 			return err
 		}
+		if n := c.whole(); n > 0 {
+			if err := c.view(n, limits); err != nil {
+				return err
+			}
+			continue
+		}
 		cmd, err := remoting.ReadCommand(c.in, limits)
 		if large > 0 {
 			err = errors.Join(err, c.paced.end())
@@ -44,8 +50,20 @@ func (c *Conn) read() error {
 			c.shared.large.give(large)
 			return err
 		}
-		c.dispatch(cmd, large)
+		c.dispatch(cmd, large, false)
 	}
+}
+
+// view handles the next frame, n bytes that are in the read buffer, where it lies.
+func (c *Conn) view(n int, limits remoting.Limits) error {
+	frame, _ := c.in.Peek(n) // it is buffered
+	cmd, err := c.frames.Command(frame, limits)
+	if err != nil {
+		return err
+	}
+	c.dispatch(cmd, 0, true)
+	_, _ = c.in.Discard(n) // it has just been peeked
+	return nil
 }
 
 // release writes the answers that the reader has held back.
@@ -56,15 +74,19 @@ func (c *Conn) release() {
 	}
 }
 
-// burst tells whether one more whole frame has been read from the socket already.
-func (c *Conn) burst() bool {
+// whole is the size of the next frame if all of it has been read from the socket already, else 0.
+func (c *Conn) whole() int {
 	const lengthBytes = 4
 	n := c.in.Buffered()
 	if n < lengthBytes {
-		return false
+		return 0
 	}
 	word, _ := c.in.Peek(lengthBytes) // it is buffered
-	return int64(n-lengthBytes) >= int64(binary.BigEndian.Uint32(word))
+	frame := int64(binary.BigEndian.Uint32(word))
+	if int64(n-lengthBytes) < frame {
+		return 0
+	}
+	return lengthBytes + int(frame)
 }
 
 // admitLarge waits for the next frame and, if it is a large one, for its part of the common budget. The frame must then
@@ -85,10 +107,15 @@ func (c *Conn) admitLarge() (int64, error) {
 	return n, nil
 }
 
-// dispatch hands a command on.
-func (c *Conn) dispatch(cmd *remoting.Command, large int64) {
+// dispatch hands a command on; a lent one lies in the read buffer and is the request's only until dispatch returns.
+func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
+	route, known := c.port.Routes[cmd.Code]
+	borrows := lent && known && route.Borrows && !cmd.IsResponse()
+	if lent && !borrows {
+		cmd = cmd.Own()
+	}
 	if cmd.IsResponse() {
 		c.shared.large.give(large)
 		c.self.Send(response{cmd})
@@ -99,7 +126,11 @@ func (c *Conn) dispatch(cmd *remoting.Command, large int64) {
 	}
 	c.gate.inFlight.Add(1)
 	r := &Request{Command: cmd, Conn: c, At: now, large: large}
-	route, known := c.port.Routes[cmd.Code]
+	if borrows {
+		r.own = *cmd
+		r.Command = &r.own
+		defer r.own.Forget()
+	}
 	switch {
 	case c.port.Check != nil && c.refused(r):
 	case !known:

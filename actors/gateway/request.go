@@ -8,7 +8,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 )
 
-// Request is a request of a peer on its way through a handler. Exactly one of Answer, AnswerRecords, OK, OKBody, Fail and
+// Request is a request of a peer on its way through a handler. Exactly one of Answer, Reply, ReplyRecords, OK, OKBody, Fail and
 // Abandon ends it; later calls do nothing. They are safe for any goroutine and never block. What they are given belongs to
 // the request from then on. A one-way request is ended the same way, and nothing is sent.
 type Request struct {
@@ -16,9 +16,10 @@ type Request struct {
 	Conn *Conn
 	At   time.Time // when it was read
 
-	large   int64 // bytes to give back to the budget
-	quick   bool  // handled on the reader, which holds answers back
-	parked  bool  // not counted in flight
+	own     remoting.Command // backs Command when it is borrowed
+	large   int64            // bytes to give back to the budget
+	quick   bool             // handled on the reader, which holds answers back
+	parked  bool             // not counted in flight
 	settled atomic.Bool
 }
 
@@ -28,37 +29,39 @@ func (r *Request) Answer(c *remoting.Command) {
 		return
 	}
 	if !r.IsOneWay() {
-		r.Conn.send(c, nil)
+		r.Conn.send(c, nil, nil)
 	}
 	r.end()
 }
 
-// AnswerRecords sends the response with the records of a get as its body, straight from the log; the result is released
-// once they are written, or cannot be.
-func (r *Request) AnswerRecords(c *remoting.Command, found *messages.GetResult) {
-	if r.settled.Swap(true) {
-		found.Release()
-		return
+// Reply answers with a code, a remark ("" is none) and the ext fields of h (nil: none), which is not kept. Nothing is allocated.
+func (r *Request) Reply(code int, remark string, h remoting.Header) { r.reply(code, remark, h, nil) }
+
+// ReplyRecords is Reply with the records of a get as the body, straight from the log; the result is released once they are
+// written, or cannot be.
+func (r *Request) ReplyRecords(code int, remark string, h remoting.Header, found *messages.GetResult) {
+	r.reply(code, remark, h, found)
+}
+
+func (r *Request) reply(code int, remark string, h remoting.Header, found *messages.GetResult) {
+	if once := !r.settled.Swap(true); once {
+		defer r.end()
+		if !r.IsOneWay() {
+			c := r.Command.Reply(code, remark)
+			r.Conn.send(&c, h, found)
+			return
+		}
 	}
-	if r.IsOneWay() {
+	if found != nil {
 		found.Release()
-	} else {
-		r.Conn.send(c, found)
 	}
-	r.end()
 }
 
 // Fail answers with a code and a remark, without ext fields.
-func (r *Request) Fail(code int, remark string) { r.Answer(r.Command.Answer(code, remark)) }
+func (r *Request) Fail(code int, remark string) { r.Reply(code, remark, nil) }
 
 // OK answers with SUCCESS and the header's ext fields; a nil header gives none.
-func (r *Request) OK(h remoting.Header) {
-	c := r.Command.Answer(remoting.ResponseSuccess, "")
-	if h != nil {
-		c.ExtFields = remoting.ToExt(h)
-	}
-	r.Answer(c)
-}
+func (r *Request) OK(h remoting.Header) { r.Reply(remoting.ResponseSuccess, "", h) }
 
 // OKBody answers with SUCCESS and v as JSON.
 func (r *Request) OKBody(v any) {

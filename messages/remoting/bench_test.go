@@ -7,7 +7,6 @@ import (
 
 	"github.com/actormq/actormq/messages/fastjson"
 	"github.com/actormq/actormq/testkit/frames"
-	"github.com/stretchr/testify/require"
 )
 
 func BenchmarkReadSend(b *testing.B) {
@@ -98,32 +97,5 @@ func BenchmarkHeartbeatBody(b *testing.B) {
 		if err := c.DecodeBody(&beat); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// The hot paths allocate what they return and nothing else: command, header copy, ext fields, unescaped properties, body.
-func TestAllocationsOfTheHotPaths(t *testing.T) {
-	source := bytes.NewReader(nil)
-	r := bufio.NewReader(source)
-	readTyped := func(frame []byte, decode func(c *Command) error) float64 {
-		return testing.AllocsPerRun(100, func() {
-			source.Reset(frame)
-			r.Reset(source)
-			c, err := ReadCommand(r, Limits{})
-			if err != nil || decode(c) != nil {
-				t.Error("recorded frame refused")
-			}
-		})
-	}
-	send := func(c *Command) error { _, err := DecodeSend(c); return err }
-	pull := func(c *Command) error { var h PullMessageHeader; return FromExt(c.ExtFields, &h) }
-	require.LessOrEqual(t, readTyped(frames.Get("send-v2").Request.Bytes, send), 5.0)
-	require.LessOrEqual(t, readTyped(frames.Get("send-v2-binary").Request.Bytes, send), 4.0)
-	require.LessOrEqual(t, readTyped(frames.Get("pull-found").Request.Bytes, pull), 3.0)
-
-	c := &Command{Remark: "FOUND", ExtFields: ToExt(&PullMessageAnswer{NextBeginOffset: 1 << 40})}
-	out := make([]byte, 0, 1024)
-	for _, c.Binary = range []bool{false, true} {
-		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = c.AppendHeader(out, 4096) }))
 	}
 }

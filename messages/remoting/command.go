@@ -50,7 +50,13 @@ func NewRequest(code int, h Header) *Command {
 
 // Answer returns the response to c: same opaque, same codec (spec/remoting.md §1.5), without ext fields and body.
 func (c *Command) Answer(code int, remark string) *Command {
-	return &Command{Code: code, Remark: remark, Version: Version, Opaque: c.Opaque, Flag: FlagResponse, Binary: c.Binary}
+	answer := c.Reply(code, remark)
+	return &answer
+}
+
+// Reply is Answer by value.
+func (c *Command) Reply(code int, remark string) Command {
+	return Command{Code: code, Remark: remark, Version: Version, Opaque: c.Opaque, Flag: FlagResponse, Binary: c.Binary}
 }
 
 // IsResponse tells whether the command answers a request of the receiver.

@@ -76,5 +76,8 @@ func (c *Command) Own() *Command {
 	return &own
 }
 
+// Forget drops what shares memory with something else: strings, ext fields and body.
+func (c *Command) Forget() { c.Remark, c.ExtFields, c.Body = "", nil, nil }
+
 // viewString looks at bytes as a string without copying them: it is good as long as they are not changed.
 func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

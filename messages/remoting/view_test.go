@@ -119,33 +119,6 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// A send and a pull are decoded, and their answers framed, without an allocation.
-func TestViewsAndTypedAnswersDoNotAllocate(t *testing.T) {
-	var v View
-	var pull PullMessageHeader
-	for name, decode := range map[string]func(*Command) error{
-		"send-v2":        func(c *Command) error { _, err := DecodeSend(c); return err },
-		"send-v2-binary": func(c *Command) error { _, err := DecodeSend(c); return err },
-		"pull-found":     func(c *Command) error { return FromExt(c.ExtFields, &pull) },
-	} {
-		frame := frames.Get(name).Request.Bytes
-		require.Zero(t, testing.AllocsPerRun(100, func() {
-			c, err := v.Command(frame, Limits{})
-			if err != nil || decode(c) != nil {
-				t.Error("recorded frame refused")
-			}
-		}), name)
-	}
-	h := &SendMessageAnswer{MsgID: "7F00000100002A9F0000000000000000", QueueOffset: 1 << 40}
-	out := make([]byte, 0, 1024)
-	for _, isBinary := range []bool{false, true} {
-		require.Zero(t, testing.AllocsPerRun(100, func() {
-			c := Command{Remark: "FOUND", Binary: isBinary}
-			_, _ = c.AppendTyped(out, h, 4096)
-		}))
-	}
-}
-
 func FuzzView(f *testing.F) {
 	for _, c := range frames.All() {
 		for _, frame := range c.Both() {

@@ -62,6 +62,22 @@ func BatchSize(envelope *messages.Message, maxBody int) (size, count int, err er
 	return size, count, nil
 }
 
+// AppendBatchSizes appends the bytes of each record that [AppendBatch] makes of a batch; of one that it refuses, those of the
+// members before what is wrong.
+func AppendBatchSizes(dst []int32, envelope *messages.Message) []int32 {
+	fixed := fixedBytes(envelope)
+	for rest := envelope.Body; len(rest) > 0; {
+		var m member
+		var err error
+		if m, rest, err = nextMember(rest); err != nil {
+			break
+		}
+		d := draft{inner: m.properties, outer: envelope.Properties}
+		dst = append(dst, int32(fixed+len(m.body)+d.propertiesBytes()))
+	}
+	return dst
+}
+
 // AppendBatch encodes each member of a batch as a record of its own behind dst and returns their number; the holes are
 // left as by [Append]. Topic, queue, system flag, hosts, born time and reconsume times are the envelope's, flag and body
 // the member's; the properties are the member's followed by the envelope's (spec/store.md §2.10). Either all members are

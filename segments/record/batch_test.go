@@ -274,3 +274,25 @@ func TestAppendBatchDoesNotAllocate(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, count, _ = record.AppendBatch(buffer, &envelope, 1<<20) }))
 	require.Equal(t, 32, count)
 }
+
+// The sizes are those of the records, with joined properties of every kind; a damaged batch has the sizes up to the damage.
+func TestBatchSizesAreThoseOfTheRecords(t *testing.T) {
+	for _, outer := range []string{"", "CLUSTER|c", "ends|in zero\x00"} {
+		var body []byte
+		for _, inner := range []string{"", "a\x01b", "a\x01b\x02", "zero\x01\x00"} {
+			body = append(body, rawMember(0, strings.Repeat("x", len(body)), inner)...)
+		}
+		envelope := message("TopicTest", 3, string(body), outer)
+		out, count, err := record.AppendBatch(nil, &envelope, len(body))
+		require.NoError(t, err)
+		sizes := record.AppendBatchSizes(nil, &envelope)
+		require.Len(t, sizes, count)
+		for _, size := range sizes {
+			require.Equal(t, size, record.TotalSize(out))
+			out = out[size:]
+		}
+		require.Empty(t, out)
+		envelope.Body = body[:len(body)-1]
+		require.Equal(t, sizes[:count-1], record.AppendBatchSizes(nil, &envelope))
+	}
+}

@@ -24,7 +24,7 @@ func (c *Consumers) Routes() gateway.Routes {
 	quick := func(h func(*gateway.Request)) gateway.Route { return gateway.Route{Handle: h, Lane: gateway.Quick} }
 	waits := func(h func(*gateway.Request)) gateway.Route { return gateway.Route{Handle: h, Lane: gateway.Ordered} }
 	return gateway.Routes{
-		remoting.RequestPullMessage:             {Handle: c.pull, Lane: gateway.Quick, RefuseWhenStopping: true},
+		remoting.RequestPullMessage:             {Handle: c.pull, Lane: gateway.Quick, RefuseWhenStopping: true, Borrows: true},
 		remoting.RequestHeartbeat:               waits(c.heartbeat),
 		remoting.RequestUnregisterClient:        waits(c.unregister),
 		remoting.RequestCheckClientConfig:       quick(c.checkConfig),

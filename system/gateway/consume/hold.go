@@ -2,6 +2,7 @@ package consume
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -36,6 +37,7 @@ func (p *pulling) hold() {
 	}
 	if !p.held {
 		p.held = true
+		p.own()
 		p.r.Park()
 	}
 	if !conn.MoveIn(h) {
@@ -43,6 +45,12 @@ func (p *pulling) hold() {
 		return
 	}
 	store.Park(&h.park) // looks once more: a message may have come since
+}
+
+// own copies what a held pull keeps of its request; the topic is the table's already.
+func (p *pulling) own() {
+	p.h.ConsumerGroup, p.h.Subscription, p.h.ExpressionType =
+		strings.Clone(p.h.ConsumerGroup), strings.Clone(p.h.Subscription), strings.Clone(p.h.ExpressionType)
 }
 
 // Evict implements gateway.Tenant: the pull hold wakes the pull, which is then answered.
@@ -76,12 +84,11 @@ func (p *pulling) again(why messages.WakeReason) {
 
 // answerEmpty answers that there is no message, without looking.
 func (p *pulling) answerEmpty() {
-	a := p.r.Command.Answer(remoting.ResponsePullNotFound, messages.OffsetOverflowOne.String())
-	a.ExtFields = remoting.ToExt(&remoting.PullMessageAnswer{
+	p.found = remoting.PullMessageAnswer{
 		NextBeginOffset: p.h.QueueOffset, MinOffset: int64(p.c.b.Store.MinOffset(p.queue())),
 		MaxOffset: int64(p.c.b.Store.MaxOffset(p.queue())),
-	})
-	p.r.Answer(a)
+	}
+	p.r.Reply(remoting.ResponsePullNotFound, messages.OffsetOverflowOne.String(), &p.found)
 }
 
 // eventPause is the least time between two events: a client that asks for a wrong offset in a loop must not fill the disk.

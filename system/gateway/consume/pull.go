@@ -19,6 +19,7 @@ type pulling struct {
 	h      remoting.PullMessageHeader
 	group  metadata.SubscriptionGroupConfig
 	filter filter
+	found  remoting.PullMessageAnswer
 	held   bool // it is, or has been, held back
 }
 
@@ -169,19 +170,19 @@ func codeOfGet(status messages.GetStatus, asked int64) int {
 
 // answer sends what was found; found is released by that.
 func (p *pulling) answer(code int, found *messages.GetResult) {
-	a := p.r.Command.Answer(code, found.Status.String())
-	a.ExtFields = remoting.ToExt(&remoting.PullMessageAnswer{
+	p.found = remoting.PullMessageAnswer{
 		SuggestWhichBrokerID: p.suggest(found), NextBeginOffset: int64(found.NextOffset),
 		MinOffset: int64(found.MinOffset), MaxOffset: int64(found.MaxOffset),
-	})
+	}
+	remark := found.Status.String()
 	if code != remoting.ResponseSuccess {
 		p.c.b.Stats.Missed()
 		found.Release()
-		p.r.Answer(a)
+		p.r.Reply(code, remark, &p.found)
 		return
 	}
 	p.c.b.Stats.Got(p.group.GroupName, p.h.Topic, len(found.Records), found.Bytes)
-	p.r.AnswerRecords(a, found)
+	p.r.ReplyRecords(code, remark, &p.found, found)
 }
 
 // suggest is the broker that the next pull should go to.

@@ -30,8 +30,11 @@ func (p *Producers) reply(r *gateway.Request) {
 	if h.QueueID < 0 {
 		h.QueueID = randomQueue(topic.WriteQueueNums)
 	}
-	m := p.envelope(r, &h, topic)
-	d := &placed{producers: p, r: r, topic: topic.TopicName, queueID: h.QueueID, pushed: true}
+	e := new(envelope)
+	p.fill(e, r, &h, topic)
+	m := &e.message
+	d := p.placed(r, topic.TopicName, h.QueueID)
+	d.pushed = true
 	conn, err := p.requester(m.Properties)
 	if err != nil {
 		d.pushErr = err
@@ -55,7 +58,7 @@ func (p *Producers) keepReply(d *placed, m *messages.Message, waitStored bool) {
 		d.done(messages.PutResult{Status: messages.ServiceNotAvailable}, nil)
 		return
 	}
-	p.b.Store.PutAsync(m, waitStored, p.deadline(time.Now()), d.done)
+	p.b.Store.PutAsync(m, waitStored, p.deadline(time.Now()), d.tell)
 }
 
 // requester is the connection that waits for a reply.

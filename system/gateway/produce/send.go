@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
@@ -16,7 +17,8 @@ import (
 
 // Producers answers the requests of producers. Safe for concurrent use.
 type Producers struct {
-	b *broker.Broker
+	b    *broker.Broker
+	pool sync.Pool // of *placed
 }
 
 // New returns the handlers.
@@ -24,7 +26,7 @@ func New(b *broker.Broker) *Producers { return &Producers{b: b} }
 
 // Routes are the request codes that this package serves.
 func (p *Producers) Routes() gateway.Routes {
-	send := gateway.Route{Handle: p.send, Lane: gateway.Quick, RefuseWhenStopping: true}
+	send := gateway.Route{Handle: p.send, Lane: gateway.Quick, RefuseWhenStopping: true, Borrows: true}
 	return gateway.Routes{
 		remoting.RequestSendMessage:            send,
 		remoting.RequestSendMessageV2:          send,
@@ -87,110 +89,66 @@ func (p *Producers) send(r *gateway.Request) {
 	if h.QueueID < 0 {
 		h.QueueID = randomQueue(topic.WriteQueueNums)
 	}
+	e := envelopes.Get().(*envelope)
+	defer envelopes.Put(e)
+	p.fill(e, r, &h, topic)
 	if h.Batch {
-		p.putBatch(r, &h, topic)
+		p.putBatch(r, &h, &e.message)
 		return
 	}
-	m, err := p.messageOf(r, &h, topic)
-	if err != nil {
+	if err := p.route(r, &h, &e.message); err != nil {
 		p.fail(r, err)
 		return
 	}
-	id := &placed{
-		producers: p, r: r, topic: topic.TopicName, queueID: h.QueueID, half: m.Topic == messages.TopicTransactionHalf,
-	}
-	p.b.Store.PutAsync(m, waits(h.Properties), p.deadline(r.At), id.done)
+	d := p.placed(r, topic.TopicName, h.QueueID)
+	d.half = e.message.Topic == messages.TopicTransactionHalf
+	p.b.Store.PutAsync(&e.message, waits(h.Properties), p.deadline(r.At), d.tell)
 }
 
-// messageOf is the message as it is handed to the store: in the topic where it belongs, with the broker's own properties.
-func (p *Producers) messageOf(r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) (*messages.Message, error) {
-	m := p.envelope(r, h, topic)
+// route puts a message into the topic where it belongs.
+func (p *Producers) route(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message) error {
 	if strings.HasPrefix(h.Topic, messages.RetryTopicPrefix) {
 		if err := p.retried(r, h, m); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if transaction.IsHalf(m.Properties) {
 		if p.b.Policy().RejectHalf || p.b.Transactions == nil {
-			return nil, refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
+			return refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
 		}
-		return m, p.halve(r, h, m)
+		return p.halve(r, h, m)
 	}
-	return m, nil
+	return nil
 }
 
-// envelope is what one message and a batch have in common.
-func (p *Producers) envelope(r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) *messages.Message {
-	m := &messages.Message{
+// envelope is what is handed to the store, one message or a batch, with the memory of its properties. The store has made its
+// own record of it when a put returns, so it serves the next send then.
+type envelope struct {
+	message    messages.Message
+	properties []byte
+}
+
+var envelopes = sync.Pool{New: func() any { return new(envelope) }}
+
+// fill takes over what a send says. The properties are stored without WAIT, and with the cluster's name, which a consumer
+// needs to reply to a request (spec/remoting.md §8.2, §12.3). Nothing of the request is copied but them.
+func (p *Producers) fill(e *envelope, r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) {
+	e.properties = messages.Properties(h.Properties).AppendWith(
+		e.properties[:0], messages.PropertyCluster, p.b.ClusterName, messages.PropertyWait)
+	e.message = messages.Message{
 		Topic: topic.TopicName, QueueID: h.QueueID, Flag: h.Flag, SysFlag: h.SysFlag, ReconsumeTimes: h.ReconsumeTimes,
 		BornTimestampMs: h.BornTimestampMs, BornHost: r.Conn.Remote(), StoreHost: p.b.StoreHost, Body: r.Body,
-		Properties: p.stored(h.Properties),
+		Properties: messages.ViewProperties(e.properties),
 	}
 	if topic.TopicFilterType == metadata.FilterMultiTag {
-		m.SysFlag |= messages.SysFlagMultiTags
+		e.message.SysFlag |= messages.SysFlagMultiTags
 	}
-	return m
-}
-
-// stored are the properties as they are stored: without WAIT, and with the cluster's name, which a consumer needs to reply
-// to a request (spec/remoting.md §8.2, §12.3).
-func (p *Producers) stored(wire string) messages.Properties {
-	return messages.Properties(wire).Without(messages.PropertyWait).With(messages.PropertyCluster, p.b.ClusterName)
 }
 
 // waits tells whether the sender wants to wait for flush and replicas.
 func waits(properties string) bool {
 	wait, _ := messages.Properties(properties).Get(messages.PropertyWait)
 	return !strings.EqualFold(wait, "false")
-}
-
-// placed takes the store's answer back to the producer.
-type placed struct {
-	producers *Producers
-	r         *gateway.Request
-	topic     string // of the topic table
-	queueID   int32
-	batch     *messages.Message // nil: one message
-	half      bool              // of a transaction
-
-	pushed  bool  // a reply: what is answered is whether it was pushed
-	pushErr error // why it was not
-}
-
-// done runs on an actor's goroutine.
-func (d *placed) done(result messages.PutResult, err error) {
-	p := d.producers
-	p.b.Stats.PutTook(time.Since(d.r.At), result.Status)
-	code, remark := putCode(result.Status, err)
-	if d.pushed {
-		code, remark = remoting.ResponseSuccess, ""
-		if d.pushErr != nil {
-			code, remark = codeOf(d.pushErr)
-		}
-	} else if !result.Status.Stored() {
-		p.failWith(d.r, code, remark)
-		return
-	}
-	if d.half {
-		p.b.Transactions.Prepared(result.QueueOffset)
-	}
-	if result.Status.Stored() {
-		p.b.Stats.Put(d.topic, int(result.Count), int(result.Bytes))
-	}
-	h := remoting.SendMessageAnswer{
-		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.Policy().TraceOff,
-	}
-	switch {
-	case !result.Status.Stored():
-		h.MsgID, h.QueueOffset = "0", 0
-	case d.batch == nil:
-		h.MsgID = messages.OffsetMessageID(p.b.StoreHost, result.PhysicalOffset)
-	default:
-		h.MsgID = batchIDs(d.batch, p.b.StoreHost, result.PhysicalOffset)
-	}
-	c := d.r.Command.Answer(code, remark)
-	c.ExtFields = remoting.ToExt(&h)
-	d.r.Answer(c)
 }
 
 // putCode says a put's status in the protocol's codes (spec/remoting.md §8.4).

@@ -1,0 +1,103 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/record"
+)
+
+// pipelined is the i-th request of a stream: sends of all sizes, some one-way to a retry topic, and batches.
+func pipelined(t *testing.T, who, i int) *remoting.Command {
+	text := strings.Repeat(fmt.Sprintf("%d.%d ", who, i), 1+i*i%300)
+	s := sending("T", text, "e", "0", "i", fmt.Sprintf("KEYS\x01k%d.%d\x02WAIT\x01false\x02own\x01%s", who, i, text[:min(len(text), 40)]))
+	s.Opaque, s.Binary = int32(i+1), i%4 == 0
+	if i%10 == 9 {
+		body, err := record.EncodeBatchBody(nil, []messages.Message{{Body: []byte(text)}, {Body: []byte("second of " + text)}})
+		require.NoError(t, err)
+		s.Body, s.Code = body, remoting.RequestSendBatchMessage
+		s.ExtFields = s.ExtFields.Set("m", "true")
+	}
+	return s
+}
+
+// What a send borrows of the read buffer, and of what is pooled, is its own as long as it needs it: every answer names the
+// message that its request carried, whatever is sent before and behind it, and by others.
+func TestPipelinedSendsAreStoredAsTheyCame(t *testing.T) {
+	const conns, n = 4, 400
+	w := run(t)
+	w.topic("T", 1)
+	var wg sync.WaitGroup
+	for who := range conns {
+		c := w.dial("broker")
+		var stream []byte
+		for i := range n {
+			var err error
+			stream, err = pipelined(t, who, i).Append(stream)
+			require.NoError(t, err)
+		}
+		wg.Go(func() { _, _ = c.sock.Write(stream) })
+		wg.Go(func() {
+			for range n {
+				a, err := remoting.ReadCommand(c.in, remoting.Limits{})
+				if err != nil || a.Code != remoting.ResponseSuccess {
+					t.Errorf("%v %v", a, err)
+					return
+				}
+				checkPipelined(t, w, who, a)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func checkPipelined(t *testing.T, w *world, who int, a *remoting.Command) {
+	i := int(a.Opaque) - 1
+	text := strings.Repeat(fmt.Sprintf("%d.%d ", who, i), 1+i*i%300)
+	want := []string{text}
+	if i%10 == 9 {
+		want = append(want, "second of "+text)
+	}
+	ids := strings.Split(ext(a, "msgId"), ",")
+	if len(ids) != len(want) {
+		t.Errorf("request %d.%d: %d ids", who, i, len(ids))
+		return
+	}
+	for j, id := range ids {
+		_, at, err := messages.ParseOffsetMessageID(id)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		m, err := w.store.MessageAt(at)
+		props := m.Properties.Map()
+		if err != nil || string(m.Body) != want[j] || props["own"] != text[:min(len(text), 40)] ||
+			props["KEYS"] != fmt.Sprintf("k%d.%d", who, i) || props["CLUSTER"] != "MadeUpCluster" || len(props) != 3 {
+			t.Errorf("request %d.%d, message %d: %q %v %v", who, i, j, m.Body, props, err)
+		}
+	}
+}
+
+// A held pull has its group and its expression still when the read buffer has been overwritten many times.
+func TestHeldPullsKeepWhatTheyWereAskedFor(t *testing.T) {
+	w := run(t, filtering)
+	w.topic("T", 1)
+	c := w.dial("broker")
+	held := pulling("T", 0, "sysFlag", "6", "subscription", "i = 2", "expressionType", "SQL92", "suspendTimeoutMillis", "600000")
+	c.send(held)
+	other := strings.Repeat("z", 3000)
+	for i := range 20 {
+		c.ask(req(remoting.RequestGetMaxOffset, "topic", "T", "queueId", "0", "padding", other[i:]))
+	}
+	w.numbered("T", 0, 3)
+	a := c.response(held)
+	require.Equal(t, remoting.ResponseSuccess, a.Code, a.Remark)
+	require.Len(t, bodies(t, a), 1)
+	require.Equal(t, "3", ext(a, "nextBeginOffset"))
+}

@@ -1,23 +1,15 @@
 package groups
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"reflect"
 	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
 	"github.com/actormq/actormq/actors"
-	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/actors/keeper"
 	"github.com/actormq/actormq/messages"
-	"github.com/actormq/actormq/messages/fastjson"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -55,168 +47,87 @@ func defaults(group string) metadata.SubscriptionGroupConfig {
 	}
 }
 
-// state is what is published: it never changes.
-type state struct {
-	groups  *actors.Table[string, metadata.SubscriptionGroupConfig]
-	version metadata.DataVersion
-	unknown metadata.Unknown // members of the file that this version does not know
-}
+type (
+	state = keeper.State[metadata.SubscriptionGroupConfig]
+	draft = keeper.Draft[metadata.SubscriptionGroupConfig]
+)
 
 // file is the content of subscriptionGroup.json.
-func (s *state) file() metadata.GroupTable {
-	return metadata.GroupTable{DataVersion: s.version, Groups: maps.Collect(s.groups.All()), Unknown: s.unknown}
+func file(s *state) metadata.GroupTable {
+	return metadata.GroupTable{DataVersion: s.Version, Groups: s.Entries(), Unknown: s.Unknown}
 }
 
-// keeperActor is the actor behind a Keeper. It runs on a goroutine of its own, which waits for the disk.
+// keeperActor is what the group keeper's actor does with a request.
 type keeperActor struct {
-	cfg       Config
-	published atomic.Pointer[state]
-
-	// Of the running batch.
-	draft   *draft
-	waiting []func(error) // answers that depend on the draft
-}
-
-// draft is a change in the making.
-type draft struct {
-	edit    *actors.TableEdit[string, metadata.SubscriptionGroupConfig]
-	version metadata.DataVersion
-	unknown metadata.Unknown
-	dirty   bool
-}
-
-func newDraft(s *state) *draft {
-	return &draft{edit: s.groups.Edit(), version: s.version, unknown: s.unknown}
-}
-
-func (d *draft) set(group metadata.SubscriptionGroupConfig) {
-	if have, there := d.edit.Get(group.GroupName); there && reflect.DeepEqual(have, group) {
-		return
-	}
-	d.edit.Set(group.GroupName, group)
-	d.advance()
-}
-
-func (d *draft) remove(group string) {
-	if d.edit.Delete(group) {
-		d.advance()
-	}
-}
-
-func (d *draft) advance() {
-	d.version.Advance(time.Now().UnixMilli())
-	d.dirty = true
-}
-
-func (d *draft) state() *state {
-	return &state{groups: d.edit.Table(), version: d.version, unknown: d.unknown}
+	*keeper.Actor[metadata.SubscriptionGroupConfig]
+	autoCreate bool
 }
 
 // load reads the file and completes it. Nothing else runs yet.
 func load(cfg Config) (*keeperActor, error) {
-	var file metadata.GroupTable
-	report, err := metadata.LoadReport(cfg.Disk, cfg.Path, &file)
-	if err != nil {
-		return nil, fmt.Errorf("load subscription groups: %w", err)
-	}
-	if report.MainErr != nil {
-		cfg.Logger.Error().Err(report.MainErr).Str("from", report.From).
-			Msg("the subscription group file is damaged; its backup was loaded")
-	}
-	a := &keeperActor{cfg: cfg}
-	a.published.Store(stateOf(&file))
-	d := newDraft(a.published.Load())
+	a := &keeperActor{autoCreate: cfg.AutoCreate}
+	var table metadata.GroupTable
+	var err error
+	a.Actor, err = keeper.Load(keeper.Config[metadata.SubscriptionGroupConfig]{
+		What: "subscription group", Disk: cfg.Disk, Path: cfg.Path, Logger: cfg.Logger, Handle: a.handle,
+		File: func(s *state) any { return file(s) },
+	}, &table, func() *state { return stateOf(&table) }, complete)
+	return a, err
+}
+
+// complete adds the built-in groups that are missing.
+func complete(d *draft) {
 	for _, group := range builtIn {
-		if _, there := d.edit.Get(group); !there {
-			d.set(defaults(group))
+		if _, there := d.Get(group); !there {
+			d.Set(group, defaults(group))
 		}
 	}
-	if report.From == "" {
-		d.version.Counter = 0 // as the original begins
-	}
-	first := d.state()
-	if d.dirty {
-		if err := metadata.Save(cfg.Disk, cfg.Path, first.file()); err != nil {
-			// Not fatal: it is what every start makes, and the next change saves it.
-			cfg.Logger.Error().Err(err).Msg("the subscription group file could not be written at start")
-		}
-	}
-	a.published.Store(first)
-	return a, nil
 }
 
 // stateOf takes a table from a file or a master.
-func stateOf(file *metadata.GroupTable) *state {
+func stateOf(table *metadata.GroupTable) *state {
 	edit := actors.NewTable[string, metadata.SubscriptionGroupConfig]().Edit()
-	for name, group := range file.Groups {
+	for name, group := range table.Groups {
 		group.GroupName = name
 		edit.Set(name, group)
 	}
-	return &state{groups: edit.Table(), version: file.DataVersion, unknown: file.Unknown}
+	return &state{Table: edit.Table(), Version: table.DataVersion, Unknown: table.Unknown}
 }
 
-// Receive implements actor.Actor.
-func (a *keeperActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *mailbox.Batch:
-		a.batch(m)
-	case actor.SystemMessage, actor.AutoReceiveMessage:
-	default:
-		a.reject(m)
-	}
-}
-
-// batch handles the waiting requests as one change.
-func (a *keeperActor) batch(b *mailbox.Batch) {
-	a.draft = newDraft(a.published.Load())
-	for m := b.Next(); m != nil; m = b.Next() {
-		a.handle(m)
-	}
-	err := a.save()
-	a.finish(err)
-}
-
-func (a *keeperActor) handle(message any) {
+func (a *keeperActor) handle(d *draft, message any) (known bool) {
 	switch m := message.(type) {
 	case *messages.EnsureGroup:
-		a.settle(a.ensure(m), m.Answer)
+		a.Settle(a.ensure(d, m), m.Answer)
 	case *messages.UpdateGroup:
-		a.settle(a.draft.update(m), m.Answer)
+		a.Settle(update(d, m), m.Answer)
 	case *messages.DeleteGroup:
-		a.draft.remove(m.Group)
-		a.settle(nil, m.Answer)
+		d.Remove(m.Group)
+		a.Settle(nil, m.Answer)
 	case *messages.ReplaceGroups:
-		a.replace(m)
+		a.replace(d, m)
 	default:
-		a.reject(message)
+		return false
 	}
+	return true
 }
 
-// settle answers a refusal at once; anything else waits for the save.
-func (a *keeperActor) settle(err error, answer *messages.Answer[struct{}]) {
-	if err != nil {
-		answer.Refuse(err)
-		return
-	}
-	a.waiting = append(a.waiting, func(err error) { answer.Complete(struct{}{}, err) })
-}
-
-func (a *keeperActor) ensure(m *messages.EnsureGroup) error {
-	if _, there := a.draft.edit.Get(m.Group); there {
+func (a *keeperActor) ensure(d *draft, m *messages.EnsureGroup) error {
+	if _, there := d.Get(m.Group); there {
 		return nil
 	}
 	if err := messages.CheckGroupName(m.Group); err != nil {
 		return err
 	}
-	if !a.cfg.AutoCreate && !strings.HasPrefix(m.Group, systemPrefix) {
+	if !a.autoCreate && !strings.HasPrefix(m.Group, systemPrefix) {
 		return fmt.Errorf("%w: %s", messages.ErrGroupNotExist, m.Group)
 	}
-	a.draft.set(defaults(strings.Clone(m.Group))) // it may be a slice of a whole frame
+	group := strings.Clone(m.Group) // it may be a slice of a whole frame
+	d.Set(group, defaults(group))
 	return nil
 }
 
 // update applies UpdateGroup.
-func (d *draft) update(m *messages.UpdateGroup) error {
+func update(d *draft, m *messages.UpdateGroup) error {
 	if err := messages.CheckGroupName(m.Group); err != nil {
 		return err
 	}
@@ -228,9 +139,9 @@ func (d *draft) update(m *messages.UpdateGroup) error {
 		return fmt.Errorf("%w: group %s: retryMaxTimes %d, limits -1 and %d",
 			messages.ErrGroupConfig, m.Group, m.RetryMaxTimes, math.MaxInt32)
 	}
-	have, _ := d.edit.Get(m.Group)
+	have, _ := d.Get(m.Group)
 	group := strings.Clone(m.Group)
-	d.set(metadata.SubscriptionGroupConfig{
+	d.Set(group, metadata.SubscriptionGroupConfig{
 		GroupName: group, BrokerID: m.BrokerID, ConsumeBroadcastEnable: m.ConsumeBroadcastEnable,
 		ConsumeEnable: m.ConsumeEnable, ConsumeFromMinEnable: m.ConsumeFromMinEnable,
 		NotifyConsumerIDsChangedEnable: m.NotifyConsumerIDsChangedEnable, RetryMaxTimes: m.RetryMaxTimes,
@@ -240,59 +151,15 @@ func (d *draft) update(m *messages.UpdateGroup) error {
 	return nil
 }
 
-func (a *keeperActor) replace(m *messages.ReplaceGroups) {
+func (a *keeperActor) replace(d *draft, m *messages.ReplaceGroups) {
 	var table metadata.GroupTable
-	strict, err := fastjson.Relax(m.JSON)
-	if err == nil {
-		err = json.Unmarshal(strict, &table)
-	}
-	if err != nil {
+	if err := metadata.Parse(m.JSON, &table); err != nil {
 		m.Refuse(fmt.Errorf("subscription groups of the master: %w", err))
 		return
 	}
-	differs := table.DataVersion != a.draft.version
+	differs := table.DataVersion != d.Version
 	if differs {
-		next := stateOf(&table)
-		a.draft = &draft{edit: next.groups.Edit(), version: next.version, unknown: next.unknown, dirty: true}
+		d.Replace(stateOf(&table))
 	}
-	a.waiting = append(a.waiting, func(err error) { m.Answer.Complete(differs && err == nil, err) })
-}
-
-// reject does not leave the sender of an unknown message waiting.
-func (a *keeperActor) reject(message any) {
-	a.cfg.Logger.Warn().Type("message", message).Msg("the group keeper does not know a message")
-	messages.Refuse(message, errors.ErrUnsupported)
-}
-
-// save makes the draft durable and publishes it. On an error nothing has changed.
-func (a *keeperActor) save() error {
-	if !a.draft.dirty {
-		return nil
-	}
-	next := a.draft.state()
-	if err := metadata.Save(a.cfg.Disk, a.cfg.Path, next.file()); err != nil {
-		return err
-	}
-	a.published.Store(next)
-	return nil
-}
-
-// finish answers everybody who waits for the draft.
-func (a *keeperActor) finish(err error) {
-	if err != nil {
-		err = fmt.Errorf("subscription groups are not changed: %w", err)
-		a.cfg.Logger.Error().Err(err).Int("requests", len(a.waiting)).Msg("saving subscription groups failed")
-	}
-	answers := a.waiting
-	a.waiting, a.draft = nil, nil
-	for _, answer := range answers {
-		answer(err)
-	}
-}
-
-// panicked is the mailbox's OnPanic: the batch's draft is dropped. Whether it reached the disk is unknown; the next change
-// writes the whole file anyway.
-func (a *keeperActor) panicked(reason any, stack []byte) {
-	a.cfg.Logger.Error().Interface("reason", reason).Bytes("stack", stack).Msg("the group keeper panicked")
-	a.finish(messages.ErrPanicked)
+	a.Later(func(err error) { m.Answer.Complete(differs && err == nil, err) })
 }

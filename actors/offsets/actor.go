@@ -1,7 +1,6 @@
 package offsets
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
-	"github.com/actormq/actormq/messages/fastjson"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -217,11 +215,7 @@ func (a *keeperActor) remove(m *messages.RemoveOffsets) {
 
 func (a *keeperActor) merge(m *messages.MergeOffsets) error {
 	var file metadata.OffsetTable
-	strict, err := fastjson.Relax(m.JSON)
-	if err == nil {
-		err = json.Unmarshal(strict, &file)
-	}
-	if err != nil {
+	if err := metadata.Parse(m.JSON, &file); err != nil {
 		return fmt.Errorf("offsets of the master: %w", err)
 	}
 	changed := false

@@ -1,18 +1,13 @@
 package topics
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
 	"github.com/actormq/actormq/actors"
-	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/actors/keeper"
 	"github.com/actormq/actormq/messages"
-	"github.com/actormq/actormq/messages/fastjson"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -40,16 +35,19 @@ type Config struct {
 
 const defaultQueues = 8
 
-// keeperActor is the actor behind a Keeper.
+// keeperActor is what the topic keeper's actor does with a request.
 type keeperActor struct {
-	cfg       Config
-	system    map[string]struct{} // names of system topics; never changed
-	published atomic.Pointer[state]
+	*keeper.Actor[metadata.TopicConfig]
+	cfg    Config
+	system map[string]struct{} // names of system topics; never changed
+}
 
-	// Of the running batch.
-	draft   *draft
-	waiting []func(error) // answers that depend on the draft
-	rejects int           // messages that nobody knows
+// state is what is published.
+type state = keeper.State[metadata.TopicConfig]
+
+// file is the content of topics.json.
+func file(s *state) metadata.TopicTable {
+	return metadata.TopicTable{DataVersion: s.Version, Topics: s.Entries(), Unknown: s.Unknown}
 }
 
 // load reads the file and completes it. Nothing else runs yet.
@@ -57,38 +55,27 @@ func load(cfg Config) (*keeperActor, error) {
 	if cfg.DefaultQueues <= 0 {
 		cfg.DefaultQueues = defaultQueues
 	}
-	var file metadata.TopicTable
-	report, err := metadata.LoadReport(cfg.Disk, cfg.Path, &file)
-	if err != nil {
-		return nil, fmt.Errorf("load topics: %w", err)
-	}
-	if report.MainErr != nil {
-		cfg.Logger.Error().Err(report.MainErr).Str("from", report.From).Msg("the topic file is damaged; its backup was loaded")
-	}
 	a := &keeperActor{cfg: cfg, system: systemNames(&cfg)}
-	a.published.Store(a.stateOf(&file))
-	a.draft = newDraft(a.published.Load())
-	complete(a.draft, &a.cfg)
-	if report.From == "" {
-		a.draft.version.Counter = 0 // as the original begins
-	}
-	first := a.draft.state()
-	if a.draft.dirty {
-		if err := metadata.Save(cfg.Disk, cfg.Path, first.file()); err != nil {
-			// Not fatal: it is what every start makes, and the next change saves it.
-			cfg.Logger.Error().Err(err).Msg("the topic file could not be written at start")
-		}
-	}
-	a.published.Store(first)
-	a.draft = nil
-	return a, nil
+	var table metadata.TopicTable
+	var err error
+	a.Actor, err = keeper.Load(keeper.Config[metadata.TopicConfig]{
+		What: "topic", Disk: cfg.Disk, Path: cfg.Path, Logger: cfg.Logger, Handle: a.handle,
+		File: func(s *state) any { return file(s) },
+		Saved: func(d *keeper.Draft[metadata.TopicConfig]) {
+			changed, removed := d.News()
+			cfg.Listener.Send(messages.TopicsChanged{Changed: changed, Removed: removed})
+		},
+	}, &table, func() *state { return a.stateOf(&table) }, func(d *keeper.Draft[metadata.TopicConfig]) {
+		complete(draft{d}, &a.cfg)
+	})
+	return a, err
 }
 
 // stateOf takes a table from a file or a master. Names that no topic can have are left out: a name may become that of a
 // folder.
-func (a *keeperActor) stateOf(file *metadata.TopicTable) *state {
+func (a *keeperActor) stateOf(table *metadata.TopicTable) *state {
 	edit := actors.NewTable[string, metadata.TopicConfig]().Edit()
-	for name, topic := range file.Topics {
+	for name, topic := range table.Topics {
 		// One that is too long is only useless, and the original keeps it.
 		if err := messages.CheckTopicName(name[:min(len(name), messages.MaxTopicBytes)]); err != nil {
 			a.cfg.Logger.Warn().Err(err).Msg("a topic with a bad name is left out")
@@ -97,134 +84,55 @@ func (a *keeperActor) stateOf(file *metadata.TopicTable) *state {
 		topic.TopicName = name
 		edit.Set(name, topic)
 	}
-	return &state{topics: edit.Table(), version: file.DataVersion, unknown: file.Unknown}
+	return &state{Table: edit.Table(), Version: table.DataVersion, Unknown: table.Unknown}
 }
 
-// Receive implements actor.Actor.
-func (a *keeperActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *mailbox.Batch:
-		a.batch(m)
-	case actor.SystemMessage, actor.AutoReceiveMessage:
-	default:
-		a.reject(m)
-	}
-}
-
-// batch handles the waiting requests as one change.
-func (a *keeperActor) batch(b *mailbox.Batch) {
-	a.draft = newDraft(a.published.Load())
-	for m := b.Next(); m != nil; m = b.Next() {
-		a.handle(m)
-	}
-	err := a.save()
-	a.finish(err)
-}
-
-func (a *keeperActor) handle(message any) {
+func (a *keeperActor) handle(change *keeper.Draft[metadata.TopicConfig], message any) (known bool) {
+	d := draft{change}
 	switch m := message.(type) {
 	case *messages.EnsureTopicForSend:
-		settle(a, a.draft.ensureForSend(m), m.Answer)
+		a.Settle(d.ensureForSend(m), m.Answer)
 	case *messages.EnsureTopic:
-		settle(a, a.draft.ensure(m), m.Answer)
+		a.Settle(d.ensure(m), m.Answer)
 	case *messages.UpdateTopic:
-		settle(a, a.update(m), m.Answer)
+		a.Settle(a.update(d, m), m.Answer)
 	case *messages.DeleteTopic:
-		settle(a, a.remove(m), m.Answer)
+		a.Settle(a.remove(d, m), m.Answer)
 	case *messages.OrderTopics:
-		a.draft.order(m)
-		settle(a, nil, m.Answer)
+		d.order(m)
+		a.Settle(nil, m.Answer)
 	case *messages.ReplaceTopics:
-		a.replace(m)
+		a.replace(d, m)
 	default:
-		a.reject(message)
+		return false
 	}
+	return true
 }
 
-// settle answers a refusal at once; anything else waits for the save.
-func settle(a *keeperActor, err error, answer *messages.Answer[struct{}]) {
-	if err != nil {
-		answer.Refuse(err)
-		return
-	}
-	a.waiting = append(a.waiting, func(err error) { answer.Complete(struct{}{}, err) })
-}
-
-func (a *keeperActor) update(m *messages.UpdateTopic) error {
+func (a *keeperActor) update(d draft, m *messages.UpdateTopic) error {
 	if a.isSystem(m.Topic) {
 		return fmt.Errorf("%w: %s", messages.ErrSystemTopic, m.Topic)
 	}
-	return a.draft.update(m)
+	return d.update(m)
 }
 
-func (a *keeperActor) remove(m *messages.DeleteTopic) error {
+func (a *keeperActor) remove(d draft, m *messages.DeleteTopic) error {
 	if a.isSystem(m.Topic) {
 		return fmt.Errorf("%w: %s", messages.ErrSystemTopic, m.Topic)
 	}
-	a.draft.remove(m.Topic)
+	d.Remove(m.Topic)
 	return nil
 }
 
-func (a *keeperActor) replace(m *messages.ReplaceTopics) {
+func (a *keeperActor) replace(d draft, m *messages.ReplaceTopics) {
 	var table metadata.TopicTable
-	if err := decode(m.JSON, &table); err != nil {
+	if err := metadata.Parse(m.JSON, &table); err != nil {
 		m.Refuse(fmt.Errorf("topics of the master: %w", err))
 		return
 	}
-	differs := table.DataVersion != a.draft.version
+	differs := table.DataVersion != d.Version
 	if differs {
-		legal := a.stateOf(&table).file()
-		a.draft.replace(&legal)
+		d.Replace(a.stateOf(&table))
 	}
-	a.waiting = append(a.waiting, func(err error) { m.Answer.Complete(differs && err == nil, err) })
-}
-
-// decode reads a table in RocketMQ's dialect.
-func decode(in []byte, table *metadata.TopicTable) error {
-	strict, err := fastjson.Relax(in)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(strict, table)
-}
-
-// reject notes a message that this actor does not know, and does not leave its sender waiting.
-func (a *keeperActor) reject(message any) {
-	a.rejects++
-	a.cfg.Logger.Warn().Type("message", message).Int("count", a.rejects).Msg("the topic keeper does not know a message")
-	messages.Refuse(message, errors.ErrUnsupported)
-}
-
-// save makes the draft durable, publishes it and tells the listener. On an error nothing has changed.
-func (a *keeperActor) save() error {
-	if !a.draft.dirty {
-		return nil
-	}
-	next := a.draft.state()
-	if err := metadata.Save(a.cfg.Disk, a.cfg.Path, next.file()); err != nil {
-		return err
-	}
-	a.published.Store(next)
-	a.cfg.Listener.Send(a.draft.news())
-	return nil
-}
-
-// finish answers everybody who waits for the draft.
-func (a *keeperActor) finish(err error) {
-	if err != nil {
-		err = fmt.Errorf("topics are not changed: %w", err)
-		a.cfg.Logger.Error().Err(err).Int("requests", len(a.waiting)).Msg("saving topics failed")
-	}
-	answers := a.waiting
-	a.waiting, a.draft = nil, nil
-	for _, answer := range answers {
-		answer(err)
-	}
-}
-
-// panicked is the mailbox's OnPanic: the batch's draft is dropped; whether it reached the disk is unknown, so the next
-// change writes the whole file anyway.
-func (a *keeperActor) panicked(reason any, stack []byte) {
-	a.cfg.Logger.Error().Interface("reason", reason).Bytes("stack", stack).Msg("the topic keeper panicked")
-	a.finish(messages.ErrPanicked)
+	a.Later(func(err error) { m.Answer.Complete(differs && err == nil, err) })
 }

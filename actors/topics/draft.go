@@ -2,13 +2,9 @@ package topics
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/keeper"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
 )
@@ -16,74 +12,19 @@ import (
 // maxQueues bounds the queues of a topic.
 const maxQueues = 1 << 16
 
-// state is what is published: it never changes.
-type state struct {
-	topics  *actors.Table[string, metadata.TopicConfig]
-	version metadata.DataVersion
-	unknown metadata.Unknown // members of the file that this version does not know
-}
-
-// file is the content of topics.json.
-func (s *state) file() metadata.TopicTable {
-	return metadata.TopicTable{DataVersion: s.version, Topics: maps.Collect(s.topics.All()), Unknown: s.unknown}
-}
-
-// draft is a change in the making. It belongs to the actor.
+// draft is a change in the making.
 type draft struct {
-	edit    *actors.TableEdit[string, metadata.TopicConfig]
-	version metadata.DataVersion
-	unknown metadata.Unknown
-	changed map[string]struct{}
-	removed map[string]struct{}
-	dirty   bool
+	*keeper.Draft[metadata.TopicConfig]
 }
 
-func newDraft(s *state) *draft {
-	return &draft{
-		edit: s.topics.Edit(), version: s.version, unknown: s.unknown,
-		changed: map[string]struct{}{}, removed: map[string]struct{}{},
-	}
-}
-
-func (d *draft) set(topic metadata.TopicConfig) {
-	if have, there := d.edit.Get(topic.TopicName); there && reflect.DeepEqual(have, topic) {
-		return
-	}
-	d.edit.Set(topic.TopicName, topic)
-	d.changed[topic.TopicName] = struct{}{}
-	d.advance()
-}
-
-func (d *draft) remove(topic string) {
-	if !d.edit.Delete(topic) {
-		return
-	}
-	delete(d.changed, topic)
-	d.removed[topic] = struct{}{}
-	d.advance()
-}
-
-func (d *draft) advance() {
-	d.version.Advance(time.Now().UnixMilli())
-	d.dirty = true
-}
-
-func (d *draft) state() *state {
-	return &state{topics: d.edit.Table(), version: d.version, unknown: d.unknown}
-}
-
-func (d *draft) news() messages.TopicsChanged {
-	return messages.TopicsChanged{
-		Changed: slices.Sorted(maps.Keys(d.changed)), Removed: slices.Sorted(maps.Keys(d.removed)),
-	}
-}
+func (d draft) set(topic metadata.TopicConfig) { d.Set(topic.TopicName, topic) }
 
 // update applies UpdateTopic.
-func (d *draft) update(m *messages.UpdateTopic) error {
+func (d draft) update(m *messages.UpdateTopic) error {
 	if err := messages.CheckTopicName(m.Topic); err != nil {
 		return err
 	}
-	topic, _ := d.edit.Get(m.Topic) // order, and members that this version does not know, stay
+	topic, _ := d.Get(m.Topic) // order, and members that this version does not know, stay
 	topic.TopicName, topic.TopicSysFlag, topic.Perm = strings.Clone(m.Topic), m.SysFlag, m.Perm
 	topic.ReadQueueNums, topic.WriteQueueNums = m.ReadQueues, m.WriteQueues
 	topic.TopicFilterType = strings.Clone(m.FilterType)
@@ -116,8 +57,8 @@ func check(t *metadata.TopicConfig) error {
 }
 
 // ensure applies EnsureTopic.
-func (d *draft) ensure(m *messages.EnsureTopic) error {
-	if _, there := d.edit.Get(m.Topic); there {
+func (d draft) ensure(m *messages.EnsureTopic) error {
+	if _, there := d.Get(m.Topic); there {
 		return nil
 	}
 	if err := messages.CheckTopicName(m.Topic); err != nil {
@@ -133,8 +74,8 @@ func (d *draft) ensure(m *messages.EnsureTopic) error {
 }
 
 // ensureForSend applies EnsureTopicForSend (spec/remoting.md §8.3).
-func (d *draft) ensureForSend(m *messages.EnsureTopicForSend) error {
-	if _, there := d.edit.Get(m.Topic); there {
+func (d draft) ensureForSend(m *messages.EnsureTopicForSend) error {
+	if _, there := d.Get(m.Topic); there {
 		return nil
 	}
 	if err := messages.CheckTopicName(m.Topic); err != nil {
@@ -160,8 +101,8 @@ func (d *draft) ensureForSend(m *messages.EnsureTopicForSend) error {
 }
 
 // inherit makes a topic after the template that the producer names; ok is false when that is none.
-func (d *draft) inherit(m *messages.EnsureTopicForSend) (topic metadata.TopicConfig, ok bool) {
-	from, there := d.edit.Get(m.DefaultTopic)
+func (d draft) inherit(m *messages.EnsureTopicForSend) (topic metadata.TopicConfig, ok bool) {
+	from, there := d.Get(m.DefaultTopic)
 	if !there || from.Perm&metadata.PermInherit == 0 {
 		return topic, false
 	}
@@ -172,13 +113,13 @@ func (d *draft) inherit(m *messages.EnsureTopicForSend) (topic metadata.TopicCon
 }
 
 // order applies OrderTopics.
-func (d *draft) order(m *messages.OrderTopics) {
+func (d draft) order(m *messages.OrderTopics) {
 	ordered := make(map[string]struct{}, len(m.Topics))
 	for _, topic := range m.Topics {
 		ordered[topic] = struct{}{}
 	}
 	var changed []metadata.TopicConfig
-	for _, topic := range d.edit.All() {
+	for _, topic := range d.All() {
 		if _, want := ordered[topic.TopicName]; want != topic.Order {
 			topic.Order = want
 			changed = append(changed, topic)
@@ -187,21 +128,4 @@ func (d *draft) order(m *messages.OrderTopics) {
 	for _, topic := range changed {
 		d.set(topic)
 	}
-}
-
-// replace makes the draft the table of another broker and takes over its version.
-func (d *draft) replace(t *metadata.TopicTable) {
-	var gone []string
-	for name := range d.edit.All() {
-		if _, stays := t.Topics[name]; !stays {
-			gone = append(gone, name)
-		}
-	}
-	for _, name := range gone {
-		d.remove(name)
-	}
-	for _, topic := range t.Topics {
-		d.set(topic)
-	}
-	d.version, d.unknown, d.dirty = t.DataVersion, t.Unknown, true
 }

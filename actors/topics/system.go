@@ -69,9 +69,9 @@ func systemNames(cfg *Config) map[string]struct{} {
 // complete puts the built-in topics that are missing into the draft. What decides on the making of topics follows the
 // options of this start, not the file: the template's queues, and which topics are templates. (The original leaves a template
 // in the file usable after autoCreateTopicEnable has been switched off, until the first send.)
-func complete(d *draft, cfg *Config) {
+func complete(d draft, cfg *Config) {
 	for _, want := range builtIn(cfg) {
-		have, there := d.edit.Get(want.TopicName)
+		have, there := d.Get(want.TopicName)
 		switch {
 		case !there:
 			d.set(want)
@@ -83,7 +83,7 @@ func complete(d *draft, cfg *Config) {
 			d.set(have)
 		}
 	}
-	if have, there := d.edit.Get(messages.TopicAutoCreateKey); there && !cfg.AutoCreate {
+	if have, there := d.Get(messages.TopicAutoCreateKey); there && !cfg.AutoCreate {
 		have.Perm &^= metadata.PermInherit
 		d.set(have)
 	}

@@ -166,6 +166,15 @@ func decode(data []byte, v any) (reflect.Value, error) {
 	return fresh.Elem(), nil
 }
 
+// Parse reads a table that another broker has sent, in RocketMQ's dialect, into what v points to.
+func Parse(body []byte, v any) error {
+	strict, err := fastjson.Relax(body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(strict, v)
+}
+
 // readAll returns the content of a file; a missing one is empty.
 func readAll(disk vfs.Disk, name string) ([]byte, error) {
 	f, err := disk.Open(name, false)

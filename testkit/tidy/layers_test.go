@@ -128,6 +128,9 @@ func ours(s *source, target string) string {
 	return "the folder is in no layer"
 }
 
+// shared are the packages that actors have in common.
+var shared = []string{"actors", "actors/keeper", "actors/mailbox"}
+
 // sibling lets an actor import what all share, and its own tree.
 func sibling(dir, target string) string {
 	elements := strings.Split(dir, "/")
@@ -136,7 +139,7 @@ func sibling(dir, target string) string {
 		return "actors is below it"
 	case len(elements) == 1:
 		return "the root of actors imports none of them"
-	case target == "actors", target == "actors/mailbox", within(target, path.Join(elements[0], elements[1])):
+	case slices.Contains(shared, target), within(target, path.Join(elements[0], elements[1])):
 		return ""
 	}
 	return "siblings meet in messages only"

@@ -141,6 +141,9 @@ func (s *Segment) Lock() error { return s.mapping.Lock() }
 // Unlock ends what Lock began.
 func (s *Segment) Unlock() error { return s.mapping.Unlock() }
 
+// Reserve makes sure that there is room on the disk for [off, off+n); see vfs.File.Allocate.
+func (s *Segment) Reserve(off, n int64) error { return s.file.Allocate(off, n) }
+
 // DataSync makes the written bytes durable; see vfs.File.
 func (s *Segment) DataSync() error { return s.file.DataSync() }
 

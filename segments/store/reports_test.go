@@ -3,12 +3,14 @@ package store_test
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -127,4 +129,60 @@ func TestL30IndexOfALongerLog(t *testing.T) {
 	c.requirePuts(t, w.puts)
 	require.Contains(t, events(s.Report), store.CutIndex)
 	require.NoError(t, s.Close())
+}
+
+// L21: a newest queue file without a unit, all zero or empty, is no message: the queue goes on where it was.
+func TestL21QueueFilesWithoutAUnit(t *testing.T) {
+	for how, make := range map[string]func(testing.TB, int) (*memfs.Disk, *logWriter){"clean": closed, "killed": killed} {
+		for _, size := range []int64{0, 19, testQueue} {
+			for _, name := range []string{"00000000000000000400", "00000000000000000800"} { // the next one, and one behind a gap
+				disk, w := make(t, 100)
+				createFile(t, disk, "s/consumequeue/A/0/"+name, size)
+				s := open(t, disk)
+				require.Equal(t, w.next, s.QueueOffsets, "%s: %d bytes in %s", how, size, name)
+				c := contentOf(t, s)
+				c.requirePuts(t, w.puts)
+				require.NoError(t, s.CloseClean())
+				again, _ := recovered(t, disk)
+				require.Equal(t, c, again)
+			}
+		}
+	}
+}
+
+// L41: what an interrupted copy or merge may leave in the log's folder is told by its name, and never becomes a part of the log: it
+// is refused, or left alone; nothing is changed before.
+func TestL41FilesThatDoNotBelongIntoTheLog(t *testing.T) {
+	for name, size := range map[string]int64{
+		segments.Name(2048): testSegment, segments.Name(testSegment): 100, segments.Name(0): testSegment + 1,
+		segments.Name(0) + ".tmp": testSegment, "0": testSegment, "-1": testSegment,
+	} {
+		disk, w := killed(t, 100)
+		full := path.Join("s/commitlog", name)
+		_, err := disk.Stat(full)
+		there := err == nil
+		if there {
+			truncateFile(t, disk, full, size)
+		} else {
+			createFile(t, disk, full, size)
+		}
+		before := tree(t, disk, "s/commitlog")
+		s, err := store.Open(disk, testParams(), testOptions())
+		if _, bad := segments.ParseName(name); bad == nil {
+			require.ErrorContains(t, err, name)
+			require.Equal(t, before, tree(t, disk, "s/commitlog"))
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, store.FoundForeign, s.Report.Events[0].What)
+		require.Equal(t, full, s.Report.Events[0].Path)
+		c := contentOf(t, s)
+		c.requirePuts(t, w.puts)
+		require.NoError(t, s.Close())
+	}
+	disk, _ := killed(t, 100)
+	require.NoError(t, disk.MkdirAll("s/commitlog/"+segments.Name(testSegment*100)))
+	_, err := store.Open(disk, testParams(), testOptions())
+	require.ErrorIs(t, err, segments.ErrName)
+	require.ErrorContains(t, err, segments.Name(testSegment*100)+" is a folder")
 }

@@ -50,3 +50,18 @@ func (s *Store) indexOrNone(err error) error {
 
 // syncRecovered makes durable what recovery has built, as far as there is room.
 func (s *Store) syncRecovered(p *Plan) error { return s.room(s.syncDerived(p)) }
+
+// reserveTail makes room for what will be appended to the last segment: RocketMQ makes files with holes, and so does a tool that
+// copies them. Without room the store opens all the same: a disk that is full takes no puts.
+func (s *Store) reserveTail() error {
+	seg := s.Log.View().Last()
+	if seg == nil || s.scratch || seg.Wrote() == seg.Size() {
+		return nil
+	}
+	err := seg.Reserve(seg.Wrote(), seg.Size()-seg.Wrote())
+	if errors.Is(err, vfs.ErrNoSpace) {
+		s.tell(Event{What: NoRoom, Path: seg.Path(), From: seg.Start() + seg.Wrote(), To: seg.Start() + seg.Size(), Err: err})
+		return nil
+	}
+	return err
+}

@@ -92,6 +92,9 @@ func (s *Store) open() error {
 			return err
 		}
 	}
+	if err := s.reserveTail(); err != nil {
+		return err
+	}
 	s.DispatchFrom = s.Log.End()
 	s.QueueOffsets = make(map[messages.QueueKey]messages.QueueOffset, s.Queues.Len())
 	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { s.QueueOffsets[key] = q.Max() })

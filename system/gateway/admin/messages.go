@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -50,18 +51,23 @@ func (t *Tools) view(r *gateway.Request) {
 	r.Answer(a)
 }
 
+// skewMs is how far the clock of a client may be off: the window of a query by unique key begins at the client's time of birth.
+const skewMs = 10_000
+
 // query answers 12.
 func (t *Tools) query(r *gateway.Request) {
 	var h remoting.QueryMessageHeader
 	if !broker.Header(r, &h) {
 		return
 	}
-	most := int(h.MaxNum)
+	most, begin, end := int(h.MaxNum), h.BeginTimestampMs, h.EndTimestampMs
 	if h.UniqueKey {
 		most = t.b.Policy().DefaultQueryMax
+		begin = max(begin, skewMs) - skewMs
+		end += min(skewMs, math.MaxInt64-max(end, 0))
 	}
 	found, err := t.b.Store.Query(context.Background(), messages.QueryMessage{
-		Topic: h.Topic, Key: h.Key, MaxMessages: min(max(most, 1), maxQueried), BeginMs: h.BeginTimestampMs, EndMs: h.EndTimestampMs,
+		Topic: h.Topic, Key: h.Key, MaxMessages: min(max(most, 1), maxQueried), BeginMs: begin, EndMs: end,
 	})
 	if err != nil {
 		broker.Fail(r, err)

@@ -231,6 +231,14 @@ func (o Options) Validate() error {
 	return fmt.Errorf("%w: %w", ErrOptions, errors.Join(bad...))
 }
 
+// atRisk is how old a message may be that was answered with PUT_OK and is lost in a power cut.
+func (o Options) atRisk() time.Duration {
+	if o.FlushDiskType == SyncFlush {
+		return 0
+	}
+	return o.FlushThorough
+}
+
 // validRetention returns all problems of a retention that is filled in, or nil.
 func validRetention(r messages.Retention) error {
 	var bad []error

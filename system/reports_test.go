@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
@@ -175,6 +178,35 @@ func TestL15AStopUnderLoadKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
+// L23, W20: a search by time finds the first message that is not older, the lowest of equal ones, whatever the files say of their time.
+func TestL23TimesThatAreEqual(t *testing.T) {
+	inBubble(t, small(memfs.New()), func(t *testing.T, s *system.Store) {
+		key := messages.QueueKey{Topic: "T"}
+		var times []int64
+		for range 7 {
+			list := make([]messages.Message, 32)
+			for i := range list {
+				list[i] = *message("T", 0, "x")
+			}
+			r, err := s.PutMessages(t.Context(), list)
+			require.NoError(t, err)
+			for range list {
+				times = append(times, r.StoreTimestampMs)
+			}
+			pass(3 * time.Millisecond)
+		}
+		for ms := times[0] - 2; ms < times[len(times)-1]+3; ms++ {
+			want := slices.IndexFunc(times, func(at int64) bool { return at >= ms })
+			if want < 0 {
+				want = len(times)
+			}
+			got, err := s.OffsetByTime(t.Context(), key, ms, messages.TimeLower)
+			require.NoError(t, err)
+			require.EqualValues(t, want, got)
+		}
+	})
+}
+
 // L24, W24: no read makes a queue, in memory or on the disk.
 func TestL24ReadsMakeNothing(t *testing.T) {
 	disk := memfs.New()
@@ -307,6 +339,47 @@ func TestL96AnIdleStoreDoesNothing(t *testing.T) {
 
 func diskOf(s *system.Store) *memfs.Disk { return s.Options().Disk.(*memfs.Disk) }
 
+// L31: an index file that can't be had, again and again, leaves nothing behind and keeps no message from its consumers; the next start
+// makes the index whole.
+func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.SegmentBytes = 1 << 20
+		s := openIn(t, opt)
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindMap && strings.HasPrefix(op.Name, "store/index") {
+				return errDisk
+			}
+			return nil
+		})
+		key := messages.QueueKey{Topic: "T"}
+		m := message("T", 0, "x")
+		m.Properties = messages.PropertiesOf(map[string]string{messages.PropertyKeys: "k"})
+		const count = 300
+		for range count {
+			putAll(t, s, m)
+			synctest.Wait() // each is dispatched by itself
+		}
+		sleep(10 * time.Second)
+		require.EqualValues(t, count, s.MaxOffset(key), "all can be consumed")
+		require.Equal(t, messages.FlagIndexError, s.Status().Flags, "it is told")
+		require.NoError(t, s.Writable())
+		entries, err := disk.List("store/index")
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(entries), 1)
+		require.ErrorIs(t, s.Close(t.Context()), errDisk)
+
+		disk.Inject(nil)
+		s = openIn(t, opt)
+		synctest.Wait()
+		found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: "k", MaxMessages: 2 * count, EndMs: 1 << 60})
+		require.NoError(t, err)
+		require.Len(t, found, count)
+		closeIn(t, s)
+	})
+}
+
 // L112: the end of a queue never goes back and its beginning neither, and no queue with a message begins at 0 again: while
 // messages come, files expire, and over stops and kills.
 func TestL112OffsetsNeverGoBack(t *testing.T) {
@@ -361,6 +434,23 @@ func TestL112OffsetsNeverGoBack(t *testing.T) {
 		}
 	}
 	require.Positive(t, lo, "files have expired")
+}
+
+// L110: at start the store says what its mode promises.
+func TestL110TheStoreSaysWhatAPowerCutMayTake(t *testing.T) {
+	for mode, want := range map[system.FlushDiskType][]string{
+		system.AsyncFlush: {`"flush":"ASYNC_FLUSH"`, `"a_power_cut_may_take":10000`},
+		system.SyncFlush:  {`"flush":"SYNC_FLUSH"`, `"a_power_cut_may_take":0`},
+	} {
+		var log bytes.Buffer
+		opt := small(memfs.New())
+		opt.FlushDiskType, opt.Logger = mode, zerolog.New(zerolog.SyncWriter(&log))
+		s := openIn(t, opt)
+		require.NoError(t, s.Close(t.Context()))
+		for _, part := range want {
+			require.Contains(t, log.String(), part)
+		}
+	}
 }
 
 // W6: the tail that RocketMQ, or a copying tool, has left is a file with holes. Room for them is taken when the store opens, so that

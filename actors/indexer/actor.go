@@ -30,8 +30,8 @@ type Config struct {
 const (
 	defaultInterval = time.Minute
 	firstPause      = 100 * time.Millisecond // after a failed attempt, doubled each time
-	maxPause        = 30 * time.Second
-	maxSpacePause   = 2 * time.Second
+	maxPause        = 2 * time.Second        // a deletion helps at once
+	patience        = 5 * time.Second        // with attempts that fail, but not for want of room
 )
 
 // Actor is the index builder.
@@ -46,8 +46,9 @@ type Actor struct {
 	tick    *time.Timer
 	builtMs int64 // store timestamp of the last record built
 	toldMs  int64
-	broken  error // why the index is not built any further
-	short   bool  // Space has been told that there is no room
+	broken  error     // why the index is not built any further
+	short   bool      // Space has been told that there is no room
+	failing time.Time // since when every attempt has failed, not for want of room; zero: the last one has not
 }
 
 type (
@@ -108,7 +109,7 @@ func (a *Actor) build() {
 			a.short = false
 			a.cfg.Space.Send(messages.SpaceProblem{Part: "index"})
 		}
-		a.pause, a.done = 0, 0
+		a.pause, a.done, a.failing = 0, 0, time.Time{}
 		a.held[0] = nil
 		a.held = a.held[1:]
 		d.Built(nil)
@@ -143,16 +144,27 @@ func (a *Actor) failed(err error) {
 	}
 	a.pause = min(max(2*a.pause, firstPause), maxPause)
 	if errors.Is(err, vfs.ErrNoSpace) {
-		a.pause = min(a.pause, maxSpacePause) // a deletion helps at once
 		if a.short {
 			a.retry = a.self.After(a.pause, retryTick{})
 			return // said already
 		}
 		a.short = true
 		a.cfg.Space.Send(messages.SpaceProblem{Part: "index", Err: err, Refuse: true})
+	} else if a.inVain() {
+		a.breakDown(fmt.Errorf("in vain for %v: %w", patience, err))
+		return
 	}
 	a.cfg.Logger.Error().Err(err).Dur("retry_in", a.pause).Msg("building the index failed; it is tried again")
 	a.retry = a.self.After(a.pause, retryTick{})
+}
+
+// inVain tells whether attempts have been failing for so long, not for want of room, that consumers, who wait behind the index,
+// are worth more than it.
+func (a *Actor) inVain() bool {
+	if a.failing.IsZero() {
+		a.failing = time.Now()
+	}
+	return time.Since(a.failing) >= patience
 }
 
 // breakDown ends building: what is dispatched from now on counts as built, so that nobody waits for the index.

@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
+// W31: a put that waits for the disk is answered once all of it is durable, however many segments that takes.
 func TestPutsFromManyGoroutines(t *testing.T) {
 	for name, opt := range map[string]rigOptions{"async": {}, "sync": {sync: true}, "window": {window: 4096}} {
 		t.Run(name, func(t *testing.T) {

@@ -157,6 +157,7 @@ func TestChunksGrowAndLeaveTheMemory(t *testing.T) {
 	requireUnits(t, q, 0, 20_000)
 }
 
+// W28: a minimum is found by a binary search over all files of a queue.
 func TestSearchSetMinDeleteExpired(t *testing.T) {
 	disk, _, q := newTable(t)
 	appendUnits(t, q, 0, 45)

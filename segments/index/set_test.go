@@ -225,6 +225,7 @@ func TestRecordThatIsIndexedTwiceIsFoundOnce(t *testing.T) {
 	}
 }
 
+// W17: what is in the last file is there again.
 func TestReopenGoesOn(t *testing.T) {
 	disk, s := newSet(t, params(5, 20))
 	put(t, s, 0, 50)
@@ -274,6 +275,7 @@ func TestDeleteBelow(t *testing.T) {
 	require.Len(t, names(t, disk.Crash(0), dir), 1)
 }
 
+// L31: however often it fails.
 func TestFailedMakingOfAFileLeavesNothing(t *testing.T) {
 	kinds := []memfs.Kind{memfs.KindMkdir, memfs.KindCreate, memfs.KindAllocate, memfs.KindMap, memfs.KindPopulate, memfs.KindRename}
 	for _, kind := range kinds {

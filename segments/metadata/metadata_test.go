@@ -203,7 +203,7 @@ func TestDamagedFileIsNotBackedUp(t *testing.T) {
 	require.Equal(t, offsets(1), got)
 }
 
-// TestCrashAtEveryStep ends a Save before each of its operations, by power cut and by kill: old or new loads, and a
+// TestCrashAtEveryStep (W25, L44) ends a Save before each of its operations, by power cut and by kill: old or new loads, and a
 // file that RocketMQ reads is there once there was one.
 func TestCrashAtEveryStep(t *testing.T) {
 	for _, before := range []int64{0, 1, 2} {

@@ -87,7 +87,7 @@ func TestBatchJoinsProperties(t *testing.T) {
 	}
 }
 
-// Field report: a member's long properties were stored with a negative length, and everything behind was lost.
+// Field report L01: a member's long properties were stored with a negative length, and everything behind was lost.
 func TestBatchMemberWithLongProperties(t *testing.T) {
 	for _, n := range []int{32766, 32767, 32768, 32769, 65535, 65536, 70000} {
 		long := "a\x01" + strings.Repeat("b", n-2)

@@ -175,7 +175,7 @@ func indexFiles(t testing.TB, disk *memfs.Disk) []string {
 	return names
 }
 
-// TestDamage opens each damaged store after a clean stop and after a kill: what is not hit is there, in its queue and by its
+// TestDamage (W3, W4, W17, W26, W33, L26) opens each damaged store after a clean stop and after a kill: what is not hit is there, in its queue and by its
 // keys, queue offsets go on where they were, and opening again changes nothing.
 func TestDamage(t *testing.T) {
 	for name, damage := range damages {
@@ -501,7 +501,7 @@ func TestCheckpointAheadOfTheQueues(t *testing.T) {
 	require.Equal(t, checkpoint.Values{PhysicMs: last, LogicsMs: last, IndexMs: last}, v)
 }
 
-// TestCheckpointBoundsTheScan: what is vouched for is not read again.
+// TestCheckpointBoundsTheScan (L38): what is vouched for is not read again.
 func TestCheckpointBoundsTheScan(t *testing.T) {
 	disk := memfs.New()
 	w := newLogWriter(t, disk)

@@ -11,7 +11,7 @@ import (
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
-// TestManyQueuesAfterAKill: 2,000 queues are found again, and made durable by a few calls, not by some for each of them.
+// TestManyQueuesAfterAKill (W28, L93): 2,000 queues are found again, and made durable by a few calls, not by some for each of them.
 // testkit/manyqueues does the same with 100,000 on a real disk, and measures it.
 func TestManyQueuesAfterAKill(t *testing.T) {
 	disk := memfs.New()

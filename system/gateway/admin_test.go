@@ -131,7 +131,7 @@ func TestTopicsOfTools(t *testing.T) {
 	require.Equal(t, remoting.ResponseSystemError, c.ask(req(remoting.RequestDeleteTopicInBroker, "topic", "TBW102")).Code)
 }
 
-// With a topic its groups' progress goes: one that is made again begins anew.
+// L89, L91: with a topic its groups' progress goes: one that is made again begins anew.
 func TestDeletedTopicLeavesNothing(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
@@ -198,6 +198,7 @@ func TestProgressOfGroups(t *testing.T) {
 	require.Equal(t, map[int32]int64{0: 2}, least.CorrectionOffsets)
 }
 
+// L81: what consoles ask for by key, unique id and offset id.
 func TestMessagesByIDAndKey(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
@@ -330,6 +331,7 @@ func TestResetOffsetOnline(t *testing.T) {
 	}
 }
 
+// L82: also before there is any traffic.
 func TestRuntimeAndStatistics(t *testing.T) {
 	w := run(t, func(c *gateway.Config) {
 		c.Tools.Runtime = func() map[string]string { return map[string]string{"commitLogDiskRatio": "0.5"} }

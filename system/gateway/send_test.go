@@ -248,7 +248,7 @@ func TestSendBack(t *testing.T) {
 	}
 }
 
-// The Go client takes an error for success and would lose the message: its connection is closed instead.
+// L80: the Go client takes an error for success and would lose the message: its connection is closed instead.
 func TestSendBackThatFails(t *testing.T) {
 	w := run(t, func(c *gateway.Config) { c.NoAutoCreateGroup = true })
 	back := func(group string, language remoting.Language) *remoting.Command {

@@ -13,13 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/actormq/actormq/testkit/crash"
 )
 
 // TestMain runs the package on one processor: it makes the order of what several actors do at once, and so a seed, repeatable.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 const generations = 5
@@ -59,7 +61,7 @@ func config(seed uint64) crash.Config {
 	}
 }
 
-// TestCrashes runs seeds until so many crashes have happened:
+// TestCrashes (L18, L110) runs seeds until so many crashes have happened:
 //
 //	CRASHES=10000 go test -v -timeout 2h -run TestCrashes ./testkit/crash
 //	CRASH_SEED=17 go test -v -run TestCrashes ./testkit/crash

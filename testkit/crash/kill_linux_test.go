@@ -218,7 +218,7 @@ func (l *load) total() int {
 	return len(l.acked)
 }
 
-// TestKillingANode kills a node under load, again and again, and requires every acknowledged message each time:
+// TestKillingANode (L15, L18, L26, L43) kills a node under load, again and again, and requires every acknowledged message each time:
 //
 //	KILL_ROUNDS=200 go test -v -timeout 1h -run TestKillingANode ./testkit/crash
 //

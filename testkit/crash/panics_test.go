@@ -44,7 +44,7 @@ var bugs = map[string]struct {
 	"index builder, full file": {func() func(memfs.Op) bool { return on("/index", memfs.KindDataSync) }, true, false},
 }
 
-// A panic in a storage actor answers every put once, ends no process, and takes away nothing that was acknowledged. The
+// L108: a panic in a storage actor answers every put once, ends no process, and takes away nothing that was acknowledged. The
 // others go on, or the store turns read-only and says why.
 func TestPanicsInStorageActors(t *testing.T) {
 	for name, b := range bugs {

@@ -64,6 +64,14 @@ func (w *ReplicaWait) Settle(status PutStatus) {
 // Refuse meets the promise where nobody waits for replicas any more.
 func (w *ReplicaWait) Refuse(error) { w.Settle(SlaveNotAvailable) }
 
+// FollowMaster tells the follower where the master of its broker replicates from: what a name server says, where no option
+// does (haMasterAddress).
+//
+// Sender: registration at a name server. Receiver: follower. Bound: one for each answer of a name server.
+type FollowMaster struct {
+	Address string // host:port
+}
+
 // Replica is a slave that is connected to this master.
 type Replica struct {
 	Address string         // of its end of the connection

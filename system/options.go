@@ -98,7 +98,7 @@ type Options struct {
 // Replication says how a store replicates its log (spec/store.md §12).
 type Replication struct {
 	HAListen       string        // host:port on which a master serves slaves (haListenPort); empty: none can connect
-	HAMaster       string        // host:port of the master of a slave (haMasterAddress); empty: it follows nobody
+	HAMaster       string        // host:port of the master of a slave (haMasterAddress); empty: Store.Follow tells it
 	HAFullCopy     bool          // an empty slave copies the master's whole log, not just the last segment
 	HAHeartbeat    time.Duration // haSendHeartbeatInterval; default 5 s
 	HAHousekeeping time.Duration // haHousekeepingInterval: silence that ends a connection; default 20 s

@@ -72,10 +72,10 @@ func (s *Store) replicated(conf *writer.Config) {
 	}
 }
 
-// spawnFollower starts the follower of a slave that has a master.
+// spawnFollower starts the follower of a slave.
 func (s *Store) spawnFollower() error {
 	o := s.opt
-	if o.HAMaster == "" {
+	if o.Role != messages.Slave {
 		return nil
 	}
 	var flusher *mailbox.Combining
@@ -88,6 +88,14 @@ func (s *Store) spawnFollower() error {
 	})
 	_, err := s.cast.spawn(actors.RoleFollower, s.follower, s.blocking(actors.RoleFollower))
 	return err
+}
+
+// Follow tells a slave whose options name no master (HAMaster) where it replicates from, as host:port; for others it does
+// nothing.
+func (s *Store) Follow(master string) {
+	if s.follower != nil && s.opt.HAMaster == "" {
+		s.cast.send(actors.RoleFollower, messages.FollowMaster{Address: master})
+	}
 }
 
 // cutPartial takes a part of a record off the end of a slave's log, when it stops: the master sends the record again, and

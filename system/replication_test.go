@@ -394,3 +394,19 @@ func TestASlaveThatCannotAppendDoesNotCount(t *testing.T) { // W11, L64
 	sd.Inject(nil)
 	until(t, "it catches up by itself", func() bool { return s.Status().WrittenTo == m.Status().WrittenTo })
 }
+
+func TestASlaveFarBehindDoesNotCount(t *testing.T) {
+	opt := master(memfs.New(), messages.SyncMaster)
+	opt.HAFallbehind, opt.HAHousekeeping, opt.SlaveTimeout = 1000, time.Minute, time.Minute
+	m := open(t, opt)
+	c := fake(t, m, 0)
+	follows(t, m)
+	answered := make(chan messages.PutStatus, 3)
+	for _, n := range []int{500, 600, 10} {
+		m.PutAsync(message("T", 0, fmt.Sprintf("%0*d", n, 0)), true, time.Time{}, func(r messages.PutResult, _ error) { answered <- r.Status })
+	}
+	require.Equal(t, messages.SlaveNotAvailable, <-answered, "the second and the third do not wait")
+	require.Equal(t, messages.SlaveNotAvailable, <-answered)
+	send(t, c, int64(m.Status().WrittenTo))
+	require.Equal(t, messages.PutOK, <-answered)
+}

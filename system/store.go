@@ -167,7 +167,7 @@ func (s *Store) close(ctx context.Context) error {
 	if t := s.transactions.Load(); t != nil {
 		err = t.close(ctx)
 	}
-	s.cast.stop(actors.RoleFollower)
+	s.cast.stop(actors.RoleFollower)        // first, and nowhere else: a drain needs an end
 	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
 	s.refuseForGood(ErrStopped)
 	s.admission.close()

@@ -134,7 +134,7 @@ func (s *Store) spawnBuilders() error {
 	s.delayed = s.newScheduler()
 	delayed := reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
-		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Delay: s.delays.Millis, Listeners: []reput.Listener{hold, delayed},
+		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave, Delay: s.delays.Millis, Listeners: []reput.Listener{hold, delayed},
 		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,

@@ -21,7 +21,7 @@ type FollowerConfig struct {
 	Writer *mailbox.Combining // takes AppendReplica
 	// Flusher, when set, is waited for before bytes are acknowledged (SYNC_FLUSH); nil: written is enough, as in RocketMQ.
 	Flusher *mailbox.Combining
-	Master  string // host:port of the master's replication port (haMasterAddress)
+	Master  string // host:port of the master's replication port (haMasterAddress); empty: FollowMaster tells it
 
 	// FullCopy makes an empty slave ask for the master's whole log instead of its last segment (§16, W12).
 	FullCopy     bool
@@ -79,6 +79,8 @@ func (f *Follower) Receive(ctx actor.Context) {
 	case *actor.Started:
 		f.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
 		f.connect()
+	case messages.FollowMaster:
+		f.follow(m.Address)
 	case connectTick:
 		f.connect()
 	case answered:
@@ -100,8 +102,22 @@ func (f *Follower) Receive(ctx actor.Context) {
 	}
 }
 
+// follow goes on with another master, or with the first one that is known.
+func (f *Follower) follow(master string) {
+	if master == f.cfg.Master || f.stopped {
+		return
+	}
+	f.cfg.Master, f.backOff, f.told = master, firstBackOff, time.Time{}
+	f.state.Store(&messages.Following{Master: master})
+	if f.cancel != nil {
+		f.cancel() // the end of the connection makes the next one
+		return
+	}
+	f.connect()
+}
+
 func (f *Follower) connect() {
-	if f.stopped {
+	if f.stopped || f.cfg.Master == "" {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -132,7 +132,8 @@ func (a *QueueBuilder) misfit(st *queueState, r *messages.DispatchRequest, err e
 	case errors.Is(err, consumequeue.ErrGap):
 		a.startRepair(st, r, err)
 		return
-	case errors.Is(err, consumequeue.ErrOrder) && r.QueueOffset == 0 && a.reborn[r.Queue.Topic]:
+	case errors.Is(err, consumequeue.ErrOrder) && r.QueueOffset == 0 && r.PhysicalOffset >= st.queue.PhysicalEnd() &&
+		(a.cfg.Follower || a.reborn[r.Queue.Topic]):
 		// The writer counts from 0 again, and what the queue has is of the topic's life before.
 		if err = a.beginAnew(st, r); err == nil {
 			return

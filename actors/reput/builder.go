@@ -22,6 +22,9 @@ type QueueConfig struct {
 	Log *commitlog.Log
 	// Built is the physical offset below which the queues are complete: where the dispatcher begins.
 	Built messages.PhysicalOffset
+	// Follower: the log is that of a slave. A record with queue offset 0 behind others says that its topic was deleted and made
+	// again at the master.
+	Follower bool
 	// Delay must be the dispatcher's.
 	Delay func(level int) (ms int64, highest int)
 

@@ -34,6 +34,12 @@ type Config struct {
 	Join      Join   // other name servers that the node registers at
 	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker
 
+	// Master is the broker, as host:port, whose configuration a slave takes over (brokerId above 0); Join.Connect reaches it.
+	// Empty: the one that a name server tells.
+	Master       string
+	SyncFirst    time.Duration // until it is first taken over; default 3 s
+	SyncInterval time.Duration // between two times; default 10 s
+
 	Broker broker.Config
 	Limits edge.Options // OnClosed, OnTell and what is about TLS are the node's own
 	Tools  admin.Node

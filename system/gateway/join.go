@@ -132,6 +132,7 @@ func (n *Node) haAddress() string {
 
 // answered takes over which topics are order topics, from the first name server only: two of them may differ.
 func (n *Node) answered(first bool, answer *remoting.Command) {
+	n.promoted(answer)
 	if !first || len(answer.Body) == 0 {
 		return
 	}

@@ -42,8 +42,9 @@ type Node struct {
 	edge   *edge.Gateway
 	ports  []edge.Port
 
-	registrar *registrar.Registrar // nil: there is no other name server
-	draining  atomic.Bool          // producers are sent to other brokers
+	master    atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
+	registrar *registrar.Registrar   // nil: there is no other name server
+	draining  atomic.Bool            // producers are sent to other brokers
 
 	stops []func() error // of what has been started, the last first
 }
@@ -56,7 +57,7 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
 	for _, step := range []func() error{
 		n.startStats, n.startRegistrar, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startTransactions, n.startLocks,
-		n.startNames, n.startCertificates, n.startAccess, n.listen, n.beginRegistrar,
+		n.startNames, n.startCertificates, n.startAccess, n.listen, n.startFollowing, n.beginRegistrar,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.undo())

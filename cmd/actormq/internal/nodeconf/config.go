@@ -29,6 +29,7 @@ type Config struct {
 	AdvertisedIP   string // brokerIP1; address or name, as clients reach the broker
 	AdvertisedPort int    // advertisedPort; the same of the port
 	ReplicationIP  string // brokerIP2; as replicas reach the broker
+	HAListenPort   int    // haListenPort
 	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
 	AdminListen    string // adminListen: host:port, empty: none
 	AdminAsked     bool   // it was set: without it the node does not start
@@ -176,7 +177,7 @@ func distance(a, b string) int {
 
 // Finish derives what follows from the keys, and checks the whole.
 func (c *Config) Finish() error {
-	if err := c.finishAddresses(); err != nil {
+	if err := errors.Join(c.finishReplication(), c.finishAddresses()); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(c.Store.Dir) {

@@ -49,7 +49,7 @@ func (c *Config) finishAddresses() error {
 	c.Gateway.Broker.Address = net.JoinHostPort(c.AdvertisedIP, strconv.Itoa(c.AdvertisedPort))
 	c.Gateway.Listen = net.JoinHostPort(c.ListenIP, strconv.Itoa(c.ListenPort))
 	c.Gateway.NameServerListen = c.NameServer
-	c.Gateway.HAAddress = net.JoinHostPort(c.ReplicationIP, strconv.Itoa(c.AdvertisedPort+1)) // RocketMQ's haListenPort
+	c.Gateway.HAAddress = net.JoinHostPort(c.ReplicationIP, strconv.Itoa(c.HAListenPort))
 	if !c.AdminAsked && c.ListenPort+adminPortAbove <= math.MaxUint16 {
 		c.AdminListen = net.JoinHostPort("127.0.0.1", strconv.Itoa(c.ListenPort+adminPortAbove))
 	}

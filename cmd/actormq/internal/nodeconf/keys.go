@@ -22,7 +22,8 @@ type keyDef struct {
 var keys = slices.Concat([]keyDef{
 	{"brokerClusterName", "DefaultCluster", "name of the cluster", name(func(c *Config) *string { return &c.Gateway.Broker.ClusterName })},
 	{"brokerName", "broker-a", "name of the broker", name(func(c *Config) *string { return &c.Gateway.Broker.BrokerName })},
-	{"brokerId", "0", "0 is the master", number(func(c *Config) *int64 { return &c.Gateway.Broker.BrokerID }, 0, 0)},
+	{"brokerId", "0", "above 0 for a slave; a master always has 0",
+		number(func(c *Config) *int64 { return &c.Gateway.Broker.BrokerID }, 0, math.MaxInt32)},
 	{"brokerIP1", "bindAddress", "address by which clients reach the broker", text(func(c *Config) *string { return &c.AdvertisedIP })},
 	{"bindAddress", "127.0.0.1", "address on which the ports listen", text(func(c *Config) *string { return &c.ListenIP })},
 	{"listenPort", "10911", "port of the broker", integer(func(c *Config) *int { return &c.ListenPort }, 1, math.MaxUint16)},
@@ -129,8 +130,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER, SYNC_MASTER or SLAVE", role},
-}, diskKeys, edgeKeys)
+}, replicationKeys, diskKeys, edgeKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{
@@ -140,15 +140,14 @@ var fixed = map[string]string{
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"haListenPort", "transientStorePoolEnable", "transientStorePoolSize",
+	"transientStorePoolEnable", "transientStorePoolSize",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
 	"fetchNamesrvAddrByAddressServer", "rocketmqHome",
 	"diskFallRecorded",
-	"haSendHeartbeatInterval", "haHousekeepingInterval", "haTransferBatchSize", "haMasterAddress", "haSlaveFallbehindMax",
-	"slaveTimeout", "duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
+	"duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
 	"enableMultiDispatch",
 	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"enableScheduleMessageStats", "enableScheduleAsyncDeliver",
@@ -302,13 +301,4 @@ func flushType(c *Config, value string) error {
 		}
 	}
 	return fmt.Errorf("ASYNC_FLUSH or SYNC_FLUSH")
-}
-
-func role(c *Config, value string) error {
-	r, ok := messages.ParseBrokerRole(value)
-	if !ok {
-		return fmt.Errorf("ASYNC_MASTER, SYNC_MASTER or SLAVE")
-	}
-	c.Store.Role = r
-	return nil
 }

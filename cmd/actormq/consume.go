@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 )
@@ -36,7 +37,7 @@ const (
 var errInterrupted = errors.New("interrupted")
 
 type consumeFlags struct {
-	connectFlags
+	tools.ConnectFlags
 
 	topic, from, tag, group string
 	queue                   int32
@@ -70,7 +71,7 @@ has no offset yet. It does not share queues with other consumers of the group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runConsume(cmd, f) },
 	}
-	f.bind(c, 5*time.Second)
+	f.Bind(c, 5*time.Second)
 	c.Flags().StringVar(&f.topic, "topic", "", "topic to read")
 	c.Flags().Int32Var(&f.queue, "queue", -1, "read the queue with this number only")
 	c.Flags().StringVar(&f.from, "from", "first", "first, last, an offset, or a time (RFC 3339)")
@@ -88,7 +89,7 @@ func runConsume(cmd *cobra.Command, f consumeFlags) error {
 	if err != nil {
 		return err
 	}
-	opt, err := f.options()
+	opt, err := f.Options()
 	if err != nil {
 		return err
 	}
@@ -359,9 +360,9 @@ func (r *reader) printFirst(c *cursor) error {
 	m := &c.ready[0]
 	var err error
 	if r.flags.json {
-		err = writeJSON(r.out, lineOf(c.Broker, m))
+		err = tools.WriteJSON(r.out, tools.LineOf(c.Broker, m))
 	} else {
-		_, err = fmt.Fprintln(r.out, lineOf(c.Broker, m))
+		_, err = fmt.Fprintln(r.out, tools.LineOf(c.Broker, m))
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
+
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
@@ -99,13 +101,13 @@ func TestConsumeFromATime(t *testing.T) {
 	n := serve(t)
 	n.produce("orders", numbers(0, 9)...)
 	first := n.consume("--topic", "orders")[0].StoreTime
-	all := []messageLine{{StoreTime: first}}
+	all := []tools.Line{{StoreTime: first}}
 	for i := 9; all[len(all)-1].StoreTime == first; i++ { // until the clock has moved
 		n.produce("orders", fmt.Sprint(i))
 		all = n.consume("--topic", "orders")
 	}
 	last := all[len(all)-1].StoreTime
-	var want []messageLine
+	var want []tools.Line
 	for _, m := range all {
 		if m.StoreTime >= last {
 			want = append(want, m)
@@ -216,7 +218,7 @@ func TestConsumeBodies(t *testing.T) {
 	}
 	all := n.consume("--topic", "orders")
 	require.Equal(t, []string{"plain", "packed", "packed"}, bodies(t, all[:3]))
-	require.Equal(t, []messageLine{
+	require.Equal(t, []tools.Line{
 		{Compression: "ZLIB", Error: "unexpected EOF", BodyBytes: packed.Bytes()[:8]}, {Compression: "LZ4", BodyBytes: []byte("lz4")},
 		{Compression: "ZSTD", BodyBytes: []byte("zstd")}, {Compression: "unknown type 0x500", BodyBytes: []byte("?")}, {BodyBytes: []byte{0xFF, 0}},
 	}, contents(all[3:]))
@@ -235,26 +237,12 @@ func TestConsumeBodies(t *testing.T) {
 }
 
 // contents leaves only what is told of the bodies.
-func contents(all []messageLine) []messageLine {
-	var some []messageLine
+func contents(all []tools.Line) []tools.Line {
+	var some []tools.Line
 	for _, m := range all {
-		some = append(some, messageLine{Body: m.Body, BodyBytes: m.BodyBytes, Compression: m.Compression, Error: m.Error})
+		some = append(some, tools.Line{Body: m.Body, BodyBytes: m.BodyBytes, Compression: m.Compression, Error: m.Error})
 	}
 	return some
-}
-
-func TestInflateIsBounded(t *testing.T) {
-	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	_, err := z.Write(make([]byte, 1000))
-	require.NoError(t, errors.Join(err, z.Close()))
-	plain, err := inflate(packed.Bytes(), 1000)
-	require.NoError(t, err)
-	require.Equal(t, make([]byte, 1000), plain)
-	_, err = inflate(packed.Bytes(), 999)
-	require.EqualError(t, err, "more than 999 bytes")
-	_, err = inflate([]byte("plain"), 1000)
-	require.ErrorIs(t, err, zlib.ErrHeader)
 }
 
 func TestConsumeRefuses(t *testing.T) {
@@ -518,20 +506,4 @@ func TestStartOfReading(t *testing.T) {
 		_, err := parseStart(text)
 		require.Error(t, err, text)
 	}
-}
-
-func TestShownFields(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "plain": "plain", "müsli": "müsli", "a b": `"a b"`, `a"b`: `"a\"b"`, "a=b": `"a=b"`, "a\nb": `"a\nb"`,
-		"\x1b[2J": `"\x1b[2J"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`,
-	} {
-		require.Equal(t, want, shown(text))
-	}
-	text := func(body string) string {
-		_, end, _ := strings.Cut(messageLine{Body: &body}.String(), " keys= ")
-		return end
-	}
-	require.Equal(t, `body={"a": 1}`, text(`{"a": 1}`))
-	require.Equal(t, `body="\"quoted\""`, text(`"quoted"`))
-	require.Equal(t, "body=", text(""))
 }

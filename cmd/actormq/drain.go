@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/messages/remoting"
 )
 
@@ -19,7 +20,7 @@ import (
 const drainGrace = 35 * time.Second
 
 type drainFlags struct {
-	connectFlags
+	tools.ConnectFlags
 
 	grace time.Duration
 	async bool
@@ -51,14 +52,14 @@ The command returns when the node has closed the connection; with --async at onc
 			return runDrain(cmd, f, address)
 		},
 	}
-	f.bind(c, 5*time.Second)
+	f.Bind(c, 5*time.Second)
 	c.Flags().DurationVar(&f.grace, "grace", drainGrace, "how long to serve on; clients ask for routes every 30 s")
 	c.Flags().BoolVar(&f.async, "async", false, "do not wait until the node has stopped")
 	return c
 }
 
 func runDrain(cmd *cobra.Command, f drainFlags, address string) error {
-	opt, err := f.options()
+	opt, err := f.Options()
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,9 @@ answers of the index, every record. Load and recovery happen in memory: the dire
 it may be that of a running node.
 
 Without --params the file sizes are taken from the lengths of the files.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runDump(c, args[0], f) },
+		Example: "  actormq store dump /var/lib/actormq --json out.json",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runDump(c, args[0], f) },
 	}
 	c.Flags().StringVar(&f.json, "json", "", `file to write, "-" for standard output`)
 	f.sizes.add(c)

@@ -6,6 +6,9 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 )
 
 func main() {
@@ -23,11 +26,23 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
+// Exit statuses; docs/CLI.md has all.
+const (
+	statusNotFound  = 3
+	statusUnreached = 4
+)
+
 // exitStatus is 1 for an error that does not say otherwise.
 func exitStatus(err error) int {
 	var own statusError
 	if errors.As(err, &own) {
 		return own.status
+	}
+	switch {
+	case errors.Is(err, tools.ErrNotFound):
+		return statusNotFound
+	case client.Unreached(err):
+		return statusUnreached
 	}
 	return 1
 }
@@ -40,6 +55,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
-		newDrainCommand(), newVersionCommand())
+		newDrainCommand(), newConfigCommand(), newVersionCommand())
+	root.AddCommand(tools.Commands()...)
 	return root
 }

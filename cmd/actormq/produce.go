@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 )
@@ -39,7 +39,7 @@ var sendStatus = map[int]string{
 }
 
 type produceFlags struct {
-	connectFlags
+	tools.ConnectFlags
 
 	topic, tag, key string
 	queue           int32
@@ -70,7 +70,7 @@ The exit status is 1 when a message was not sent.`,
   actormq produce --namesrv 10.0.0.5:9876 --topic orders -- "-1 coffee"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runProduce(cmd, args, f) },
 	}
-	f.bind(c, 3*time.Second)
+	f.Bind(c, 3*time.Second)
 	c.Flags().StringVar(&f.topic, "topic", "", "topic to send to")
 	c.Flags().Int32Var(&f.queue, "queue", -1, "send to the queue with this number only")
 	c.Flags().StringVar(&f.tag, "tag", "", "tag of the messages")
@@ -88,13 +88,8 @@ func mustRequire(c *cobra.Command, flag string) {
 	}
 }
 
-// nameServers takes the list of RocketMQ's clients apart.
-func nameServers(list string) []string {
-	return slices.DeleteFunc(strings.Split(list, ";"), func(s string) bool { return strings.TrimSpace(s) == "" })
-}
-
 func runProduce(cmd *cobra.Command, args []string, f produceFlags) error {
-	opt, err := f.options()
+	opt, err := f.Options()
 	if err != nil {
 		return err
 	}
@@ -248,7 +243,7 @@ func (p *producer) send(ctx context.Context, body []byte) error {
 		line = sentLine{Status: sendStatus[sent.Code], ID: sent.MsgID, Broker: q.Broker, Queue: &sent.QueueID, Offset: &sent.QueueOffset}
 	}
 	if p.flags.json {
-		return writeJSON(p.out, line)
+		return tools.WriteJSON(p.out, line)
 	}
 	_, err = fmt.Fprintln(p.out, line)
 	return err
@@ -317,12 +312,5 @@ func (l sentLine) String() string {
 	if l.Queue == nil || l.Offset == nil {
 		return fmt.Sprintf("%s error=%q", l.Status, l.Error)
 	}
-	return fmt.Sprintf("%s id=%s broker=%s queue=%d offset=%d", l.Status, shown(l.ID), shown(l.Broker), *l.Queue, *l.Offset)
-}
-
-// writeJSON writes a value on a line of its own.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return fmt.Sprintf("%s id=%s broker=%s queue=%d offset=%d", l.Status, tools.Shown(l.ID), tools.Shown(l.Broker), *l.Queue, *l.Offset)
 }

@@ -24,8 +24,9 @@ derived from the log and are not kept.
 
 Without --apply nothing is changed and nothing is locked: the plan is printed. With it the plan is printed too, and the
 directory must not be open.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runRepair(c, args[0], sizes, apply) },
+		Example: "  actormq store repair /var/lib/actormq",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runRepair(c, args[0], sizes, apply) },
 	}
 	sizes.add(c)
 	c.Flags().BoolVar(&apply, "apply", false, "do it")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 )
 
 func TestCommandsWithTLSAndAnAccount(t *testing.T) {
@@ -21,7 +23,7 @@ func TestCommandsWithTLSAndAnAccount(t *testing.T) {
 	n.await("orders", jsonLines[sentLine](t, stdout))
 	stdout, _, err = run(append([]string{"consume", "--json", "--topic", "orders", "--group", "g"}, account...)...)
 	require.NoError(t, err)
-	require.Equal(t, []string{"one tea"}, bodies(t, jsonLines[messageLine](t, stdout)))
+	require.Equal(t, []string{"one tea"}, bodies(t, jsonLines[tools.Line](t, stdout)))
 
 	_, _, err = run("produce", "--namesrv", n.names, "--tls-insecure", "--topic", "orders", "x")
 	require.ErrorContains(t, err, "were not sent")

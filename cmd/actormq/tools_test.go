@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
+
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
@@ -118,12 +120,12 @@ func (n *testNode) await(topic string, lines []sentLine) {
 }
 
 // consume reads and wants no trouble.
-func (n *testNode) consume(args ...string) []messageLine {
+func (n *testNode) consume(args ...string) []tools.Line {
 	n.t.Helper()
 	stdout, stderr, err := run(append([]string{"consume", "--namesrv", n.names, "--json"}, args...)...)
 	require.NoError(n.t, err)
 	require.Empty(n.t, stderr)
-	return jsonLines[messageLine](n.t, stdout)
+	return jsonLines[tools.Line](n.t, stdout)
 }
 
 func jsonLines[T any](t *testing.T, text string) []T {
@@ -140,7 +142,7 @@ func jsonLines[T any](t *testing.T, text string) []T {
 }
 
 // bodies are those of the messages, which have one.
-func bodies(t *testing.T, all []messageLine) []string {
+func bodies(t *testing.T, all []tools.Line) []string {
 	t.Helper()
 	texts := []string{}
 	for _, m := range all {

@@ -35,8 +35,9 @@ checkpoint, the sizes and names of the files. The directory is not changed and n
 meanwhile looks damaged where it does. Each finding names file and offset. Progress goes to standard error.
 
 Exit status: 0 the store is whole, 1 it is damaged, 2 it could not be looked at.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runVerify(c, args[0], sizes, asJSON, noIndex) },
+		Example: "  actormq store verify /var/lib/actormq --json",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return runVerify(c, args[0], sizes, asJSON, noIndex) },
 	}
 	sizes.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "write the report as JSON")

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 )
 
 // version is set when a release is built (-ldflags "-X main.version=…").
@@ -44,7 +46,7 @@ func newVersionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versionLine{Version: versionText(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), v)
+				return tools.WriteJSON(cmd.OutOrStdout(), v)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "actormq %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
 			return err

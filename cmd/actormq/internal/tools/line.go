@@ -1,8 +1,9 @@
-package main
+package tools
 
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,8 +17,8 @@ import (
 // maxPlainBytes bounds what a compressed body may grow to.
 const maxPlainBytes = 64 << 20
 
-// messageLine is what is printed of a message.
-type messageLine struct {
+// Line is what is printed of a message.
+type Line struct {
 	Broker      string            `json:"broker"`
 	Queue       int32             `json:"queue"`
 	Offset      int64             `json:"offset"`
@@ -32,8 +33,9 @@ type messageLine struct {
 	Error       string            `json:"error,omitempty"`       // why BodyBytes is still compressed
 }
 
-func lineOf(broker string, m *messages.StoredMessage) messageLine {
-	l := messageLine{
+// LineOf is what is printed of a message of a broker.
+func LineOf(broker string, m *messages.StoredMessage) Line {
+	l := Line{
 		Broker: broker, Queue: m.QueueID, Offset: int64(m.QueueOffset), ID: m.OffsetMessageID(),
 		StoreTime:  time.UnixMilli(m.StoreTimestampMs).UTC().Format("2006-01-02T15:04:05.000Z07:00"),
 		Properties: m.Properties.Map(), BodyBytes: m.Body,
@@ -49,7 +51,7 @@ func lineOf(broker string, m *messages.StoredMessage) messageLine {
 }
 
 // uncompress replaces the body if it is of a type that can be read here (spec/store.md §2.2).
-func (l *messageLine) uncompress(kind int32) {
+func (l *Line) uncompress(kind int32) {
 	switch kind {
 	case messages.SysFlagCompressionLZ4:
 		l.Compression = "LZ4"
@@ -80,9 +82,9 @@ func inflate(body []byte, limit int) ([]byte, error) {
 }
 
 // String is the line without a line end; the body stands last.
-func (l messageLine) String() string {
+func (l Line) String() string {
 	head := fmt.Sprintf("broker=%s queue=%d offset=%d time=%s tag=%s keys=%s ",
-		shown(l.Broker), l.Queue, l.Offset, l.StoreTime, shown(l.Tag), shown(l.Keys))
+		Shown(l.Broker), l.Queue, l.Offset, l.StoreTime, Shown(l.Tag), Shown(l.Keys))
 	switch {
 	case l.Compression != "":
 		head += fmt.Sprintf("bytes=%d compression=%q", len(l.BodyBytes), l.Compression)
@@ -98,8 +100,8 @@ func (l messageLine) String() string {
 	return head + "body=" + strconv.Quote(*l.Body)
 }
 
-// shown is a field as it stands in a line: quoted unless it is one plain word.
-func shown(s string) string {
+// Shown is a field as it stands in a line: quoted unless it is one plain word.
+func Shown(s string) string {
 	if printable(s) && !strings.ContainsAny(s, "\" =") {
 		return s
 	}
@@ -109,4 +111,11 @@ func shown(s string) string {
 // printable tells whether a terminal shows the text and does nothing else with it.
 func printable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) < 0
+}
+
+// WriteJSON writes a value on a line of its own.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }

@@ -1,10 +1,11 @@
-package main
+package tools
 
 import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/actormq/actormq/cmd/actormq/internal/client"
 )
 
-// connectFlags say how a command reaches a cluster.
-type connectFlags struct {
+// ConnectFlags say how a command reaches a cluster.
+type ConnectFlags struct {
 	namesrv              string
 	timeout              time.Duration
 	tls, insecure        bool
@@ -22,8 +23,8 @@ type connectFlags struct {
 	accessKey, secretKey string
 }
 
-// bind adds the flags to a command.
-func (f *connectFlags) bind(c *cobra.Command, timeout time.Duration) {
+// Bind adds the flags to a command.
+func (f *ConnectFlags) Bind(c *cobra.Command, timeout time.Duration) {
 	c.Flags().StringVar(&f.namesrv, "namesrv", "127.0.0.1:9876", "HOST:PORT of the name server, several with ; between them")
 	c.Flags().DurationVar(&f.timeout, "timeout", timeout, "how long to wait for a connection, and for an answer")
 	c.Flags().BoolVar(&f.tls, "tls", false, "connect with TLS, to name servers and brokers")
@@ -35,9 +36,9 @@ func (f *connectFlags) bind(c *cobra.Command, timeout time.Duration) {
 	c.Flags().StringVar(&f.secretKey, "secret-key", "", "its secret key, or @FILE that holds it")
 }
 
-// options makes the flags into those of a client.
-func (f *connectFlags) options() (client.Options, error) {
-	opt := client.Options{NameServers: nameServers(f.namesrv), Timeout: f.timeout, AccessKey: f.accessKey, SecretKey: f.secretKey}
+// Options makes the flags into those of a client.
+func (f *ConnectFlags) Options() (client.Options, error) {
+	opt := client.Options{NameServers: NameServers(f.namesrv), Timeout: f.timeout, AccessKey: f.accessKey, SecretKey: f.secretKey}
 	if f.timeout <= 0 {
 		return opt, fmt.Errorf("--timeout %v: want more than 0", f.timeout)
 	}
@@ -58,7 +59,7 @@ func (f *connectFlags) options() (client.Options, error) {
 	return opt, err
 }
 
-func (f *connectFlags) secure() (*tls.Config, error) {
+func (f *ConnectFlags) secure() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: f.insecure}
 	if f.ca != "" {
 		text, err := os.ReadFile(f.ca)
@@ -78,4 +79,9 @@ func (f *connectFlags) secure() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// NameServers takes the list of RocketMQ's clients apart.
+func NameServers(list string) []string {
+	return slices.DeleteFunc(strings.Split(list, ";"), func(s string) bool { return strings.TrimSpace(s) == "" })
 }

@@ -17,7 +17,7 @@ func Protect(what string, fn func() error) (err error) {
 		if r == nil {
 			return
 		}
-		if _, fault := r.(interface{ Addr() uintptr }); fault {
+		if vfs.IsFault(r) {
 			err = vfs.FaultError(what, r)
 			return
 		}

@@ -192,7 +192,6 @@ type outlet struct {
 	bodies []string // stored, in order
 	flying int
 	most   int
-	bytes  int
 	answer func(body string, done func(messages.PutResult, error)) // nil: stored at once
 }
 

@@ -20,7 +20,7 @@ func (e *panicError) Unwrap() error { return messages.ErrPanicked }
 
 // recovered turns the value of a panic into an error: of a memory fault in a map, or of a bug.
 func recovered(what string, reason any) error {
-	if _, ok := reason.(interface{ Addr() uintptr }); ok {
+	if vfs.IsFault(reason) {
 		return vfs.FaultError(what, reason)
 	}
 	return &panicError{reason: reason, stack: debug.Stack()}

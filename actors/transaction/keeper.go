@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -66,24 +67,17 @@ const (
 )
 
 func (c Config) defaults() Config {
-	def(&c.Timeout, 6*time.Second)
-	def(&c.Interval, time.Minute)
-	def(&c.MaxCheck, 15)
-	def(&c.Reserved, 72*time.Hour)
-	def(&c.RenewAfter, min(time.Hour, c.Reserved/2))
-	def(&c.Spread, 1<<20)
-	def(&c.MaxWaiting, 1<<17)
+	c.Timeout = cmp.Or(c.Timeout, 6*time.Second)
+	c.Interval = cmp.Or(c.Interval, time.Minute)
+	c.MaxCheck = cmp.Or(c.MaxCheck, 15)
+	c.Reserved = cmp.Or(c.Reserved, 72*time.Hour)
+	c.RenewAfter = cmp.Or(c.RenewAfter, min(time.Hour, c.Reserved/2))
+	c.Spread = cmp.Or(c.Spread, 1<<20)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1<<17)
 	if c.Check == nil {
 		c.Check = func(messages.CheckTransaction) bool { return false }
 	}
 	return c
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Keeper is the way to the transaction actor. Safe for concurrent use.

@@ -349,7 +349,7 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 	m := w.current
 	w.current = nil
 	w.settle()
-	if isFault(reason) {
+	if vfs.IsFault(reason) {
 		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))
 		messages.Refuse(m, w.failed)
 		return
@@ -362,11 +362,6 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 		return
 	}
 	w.fail(messages.ErrPanicked)
-}
-
-func isFault(reason any) bool {
-	_, ok := reason.(interface{ Addr() uintptr })
-	return ok
 }
 
 func failPut(m any, status messages.PutStatus, cause error) {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -86,9 +87,9 @@ type Policy struct {
 }
 
 func (p Policy) defaults() Policy {
-	def(&p.Perm, metadata.PermRead|metadata.PermWrite)
-	def(&p.ShortPolling, time.Second)
-	def(&p.DefaultQueryMax, 32)
+	p.Perm = cmp.Or(p.Perm, metadata.PermRead|metadata.PermWrite)
+	p.ShortPolling = cmp.Or(p.ShortPolling, time.Second)
+	p.DefaultQueryMax = cmp.Or(p.DefaultQueryMax, 32)
 	return p
 }
 
@@ -100,26 +101,19 @@ func (p *Policy) Writeable() bool { return p.Perm&metadata.PermWrite != 0 }
 
 // Defaults returns the configuration with every zero field filled in.
 func (c Config) Defaults() Config {
-	def(&c.ClusterName, "DefaultCluster")
-	def(&c.BrokerName, "broker-a")
-	def(&c.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
-	def(&c.Address, c.StoreHost.String())
-	def(&c.Region, "DefaultRegion")
-	def(&c.PutTimeout, 5*time.Second)
-	def(&c.KeeperTimeout, 3*time.Second)
-	def(&c.MaxHeldPulls, 16<<10)
+	c.ClusterName = cmp.Or(c.ClusterName, "DefaultCluster")
+	c.BrokerName = cmp.Or(c.BrokerName, "broker-a")
+	c.StoreHost = cmp.Or(c.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
+	c.Address = cmp.Or(c.Address, c.StoreHost.String())
+	c.Region = cmp.Or(c.Region, "DefaultRegion")
+	c.PutTimeout = cmp.Or(c.PutTimeout, 5*time.Second)
+	c.KeeperTimeout = cmp.Or(c.KeeperTimeout, 3*time.Second)
+	c.MaxHeldPulls = cmp.Or(c.MaxHeldPulls, 16<<10)
 	c.Policy = c.Policy.defaults()
 	if c.Delays == nil {
 		c.Delays, _ = messages.ParseDelayLevels(messages.DefaultDelayLevels) // it is right
 	}
 	return c
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Broker is what the handlers work with. Safe for concurrent use.

@@ -69,10 +69,18 @@ func (c *cast) address(role actors.Role) actors.Peer {
 func pidName(role actors.Role) string { return "store/" + string(role) }
 
 // blocking is the mailbox of an actor that may wait for the disk: it runs on a goroutine of its own.
-func (s *Store) blocking(role actors.Role) *mailbox.Combining {
-	return mailbox.New(mailbox.Options{Limit: s.opt.MaxPendingPuts + 1024, OnPanic: func(reason any, stack []byte) {
-		s.opt.Logger.Error().Str("role", string(role)).Interface("panic", reason).Bytes("stack", stack).Msg("an actor panicked")
-	}})
+func (s *Store) blocking(role actors.Role) *mailbox.Combining { return s.mailbox(role, 0) }
+
+// prompt is the mailbox of an actor that waits for nothing on behalf of those who do not wait for it: it runs on the goroutine of
+// a sender that finds it idle. From a put to the answer of a held pull that takes two wake-ups of a goroutine away (docs/PERFORMANCE.md).
+func (s *Store) prompt(role actors.Role) *mailbox.Combining { return s.mailbox(role, inlineBatches) }
+
+func (s *Store) mailbox(role actors.Role, inline int) *mailbox.Combining {
+	return mailbox.New(mailbox.Options{
+		Limit: s.opt.MaxPendingPuts + 1024, InlineBatches: inline, OnPanic: func(reason any, stack []byte) {
+			s.opt.Logger.Error().Str("role", string(role)).Interface("panic", reason).Bytes("stack", stack).Msg("an actor panicked")
+		},
+	})
 }
 
 // onFailed is told by a storage actor that it has failed: the store turns read-only, for good. The others are told on
@@ -106,7 +114,7 @@ func (s *Store) spawnPullHold() (err error) {
 		Logger: s.opt.Logger,
 	})
 	s.parked = a.Held
-	s.pullHold, err = s.cast.spawn(actors.RolePullHold, a, s.blocking(actors.RolePullHold))
+	s.pullHold, err = s.cast.spawn(actors.RolePullHold, a, s.prompt(actors.RolePullHold))
 	return err
 }
 
@@ -139,7 +147,7 @@ func (s *Store) spawnBuilders() error {
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,
 	})
-	if _, err := s.cast.spawn(actors.RoleQueueBuilder, queues, s.blocking(actors.RoleQueueBuilder)); err != nil {
+	if _, err := s.cast.spawn(actors.RoleQueueBuilder, queues, s.prompt(actors.RoleQueueBuilder)); err != nil {
 		return err
 	}
 	if s.index == nil {

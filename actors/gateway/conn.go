@@ -143,7 +143,7 @@ func (c *Conn) Push(request *remoting.Command) error {
 	}
 	request.Flag |= remoting.FlagOneWay
 	request.Opaque, request.Binary = c.opaque.Add(1), c.binary.Load()
-	c.send(request, nil, nil)
+	c.send(request)
 	return nil
 }
 
@@ -214,9 +214,16 @@ func (c *Conn) evict() {
 	}
 }
 
-// send frames a command and puts it into the outbox, with the fields of h in the place of its own unless h is nil, and with the
-// records of a get as its body if there is one.
-func (c *Conn) send(cmd *remoting.Command, h remoting.Header, found *messages.GetResult) {
+// send frames a command and puts it into the outbox.
+func (c *Conn) send(cmd *remoting.Command) {
+	if f := c.framed(cmd, nil, nil); f != nil {
+		c.out.put(f)
+	}
+}
+
+// framed is the frame of a command, with the fields of h in the place of its own unless h is nil, and with the records of a get
+// as its body if there is one; nil when there is nothing to send.
+func (c *Conn) framed(cmd *remoting.Command, h remoting.Header, found *messages.GetResult) *frame {
 	f := framePool.Get().(*frame)
 	body := len(cmd.Body)
 	if found != nil {
@@ -224,14 +231,14 @@ func (c *Conn) send(cmd *remoting.Command, h remoting.Header, found *messages.Ge
 	}
 	var err error
 	if f.head, err = cmd.AppendTyped(f.head[:0], h, body); err != nil {
-		c.unsendable(f, cmd, err)
-		return
+		f.free()
+		return c.unsendable(cmd, err)
 	}
 	if found == nil {
 		f.attach(cmd.Body)
 	}
 	f.bytes = int64(len(f.head) + body)
-	c.out.put(f)
+	return f
 }
 
 // attach makes body the frame's: a short one is copied behind the header, so that one slice goes to the socket.
@@ -246,15 +253,14 @@ func (f *frame) attach(body []byte) {
 }
 
 // unsendable answers in the place of a response that does not fit into a frame; a request of ours is only reported.
-func (c *Conn) unsendable(f *frame, cmd *remoting.Command, cause error) {
-	f.free()
+func (c *Conn) unsendable(cmd *remoting.Command, cause error) *frame {
 	c.shared.opt.Logger.Error().Err(cause).Str("command", cmd.String()).Msg("a command can't be framed")
 	if !cmd.IsResponse() {
-		return
+		return nil
 	}
 	const longest = 1024
 	text := cause.Error()
-	c.send(&remoting.Command{
+	return c.framed(&remoting.Command{
 		Code: remoting.ResponseSystemError, Remark: text[:min(len(text), longest)], Version: remoting.Version,
 		Opaque: cmd.Opaque, Flag: remoting.FlagResponse, Binary: cmd.Binary,
 	}, nil, nil)

@@ -126,7 +126,7 @@ func (a *connection) idleTick() {
 func (a *connection) call(m call) {
 	id := m.request.Opaque
 	a.calls[id] = pending{answer: m.answer, timer: a.conn.self.After(m.timeout, overdue{id})}
-	a.conn.send(m.request, nil, nil)
+	a.conn.send(m.request)
 }
 
 // complete ends a call; a response that nobody waits for is dropped.

@@ -291,6 +291,28 @@ func TestRecordsAreReleasedOnceWritten(t *testing.T) {
 	quiet(t, freed)
 }
 
+// Answers given aside come all, whoever writes them.
+func TestAnswersGivenAside(t *testing.T) {
+	g := start(t, gateway.Options{}, gateway.Routes{codeHold: {Handle: func(r *gateway.Request) {
+		go func() {
+			r.Aside()
+			r.Reply(0, "aside", nil)
+		}()
+	}}})
+	p := dial(t, g)
+	const n = 200
+	for i := range int32(n) {
+		p.send(request(codeHold, i))
+	}
+	seen := map[int32]bool{}
+	for range n {
+		a := p.read()
+		require.Equal(t, "aside", a.Remark)
+		seen[a.Opaque] = true
+	}
+	require.Len(t, seen, n)
+}
+
 func TestRecordsAreReleasedWhenTheConnectionBreaks(t *testing.T) {
 	held, freed, closed := make(chan *gateway.Request, 1), make(chan struct{}, 1), make(chan *gateway.Conn, 1)
 	g := start(t, gateway.Options{OnClosed: func(c *gateway.Conn) { closed <- c }},

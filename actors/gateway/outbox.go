@@ -63,6 +63,20 @@ const maxWriteBytes = 1 << 20
 
 // put sends a frame; it does not block. If nobody writes, a goroutine is made that does.
 func (o *outbox) put(f *frame) {
+	if o.push(f) {
+		go o.run(f)
+	}
+}
+
+// putWriting is put by a goroutine that may block: if nobody writes, it does.
+func (o *outbox) putWriting(f *frame) {
+	if o.push(f) {
+		o.run(f)
+	}
+}
+
+// push queues a frame behind those that somebody writes. True: nobody did, and the caller has the outbox and writes the frame.
+func (o *outbox) push(f *frame) bool {
 	o.bytes.Add(f.bytes)
 	for {
 		h := o.head.Load()
@@ -71,12 +85,11 @@ func (o *outbox) put(f *frame) {
 				continue
 			}
 			f.next = nil
-			go o.run(f)
-			return
+			return true
 		}
 		f.next = h
 		if o.head.CompareAndSwap(h, f) {
-			return
+			return false
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Request struct {
 	large   int64            // bytes to give back to the budget
 	quick   bool             // handled on the reader, which holds answers back
 	parked  bool             // not counted in flight
+	aside   bool             // answered on a goroutine that may wait for the socket
 	settled atomic.Bool
 }
 
@@ -29,7 +30,7 @@ func (r *Request) Answer(c *remoting.Command) {
 		return
 	}
 	if !r.IsOneWay() {
-		r.Conn.send(c, nil, nil)
+		r.Conn.send(c)
 	}
 	r.end()
 }
@@ -48,7 +49,11 @@ func (r *Request) reply(code int, remark string, h remoting.Header, found *messa
 		defer r.end()
 		if !r.IsOneWay() {
 			c := r.Command.Reply(code, remark)
-			r.Conn.send(&c, h, found)
+			if f := r.Conn.framed(&c, h, found); f != nil && r.aside {
+				r.Conn.out.putWriting(f)
+			} else if f != nil {
+				r.Conn.out.put(f)
+			}
 			return
 		}
 	}
@@ -90,6 +95,10 @@ func (r *Request) Park() {
 	r.Conn.parked.Add(1)
 	r.Conn.leave()
 }
+
+// Aside says that the request is handled on a goroutine of its own from here on, which may wait for the peer: it writes its
+// answer itself if nobody else is writing, so that none is made for that.
+func (r *Request) Aside() { r.aside = true }
 
 // Pause says that the handler is about to wait for something: a handler of the lane Quick calls it before it does, on the
 // goroutine that it was called on, so that answers at hand are written first.

@@ -65,6 +65,7 @@ func (h *held) wake(why messages.WakeReason) {
 // again repeats a pull that was held, checks included. It waits no more, unless its time is not over and the filter on
 // properties, which the pull hold does not know, wants nothing of what has come.
 func (p *pulling) again(why messages.WakeReason) {
+	p.r.Aside()
 	select {
 	case <-p.r.Conn.Closed():
 		p.fail(messages.ErrClosed)

@@ -52,6 +52,9 @@ func (b *Bell) Ring() {
 	}
 }
 
+// Mute keeps the bell silent until Heard is called: there is nobody yet who could hear it.
+func (b *Bell) Mute() { b.pending.Store(true) }
+
 // Heard takes the announcement; the actor calls it before it looks for work, so that later work rings again.
 func (b *Bell) Heard() {
 	if b != nil {

@@ -88,6 +88,8 @@ type Options struct {
 	StoreHost   netip.AddrPort // brokerIP1:listenPort as stored in each record; default 127.0.0.1:10911
 	StopTimeout time.Duration  // for Close without a deadline of its own; default 30 s
 
+	Extensions // code of the user's own
+
 	Logger zerolog.Logger // default: nothing is logged
 	// Progress, when set, is told of long work while a store opens: what, how much of how much.
 	Progress func(what string, done, total int64)
@@ -225,6 +227,8 @@ func (o Options) Validate() error {
 	if _, err := messages.ParseDelayLevels(o.DelayLevels); err != nil {
 		check(false, "DelayLevels: %w", err)
 	}
+	err = o.Extensions.validate()
+	check(err == nil, "%w", err)
 	if len(bad) == 0 {
 		return nil
 	}

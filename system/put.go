@@ -21,6 +21,8 @@ var (
 	ErrBodyTooLarge = errors.New("body is too large")
 	// ErrTooManyPuts: MaxPendingPuts or MaxPendingBytes are in flight.
 	ErrTooManyPuts = errors.New("too many puts in flight")
+	// ErrRefused: a put hook has refused the message.
+	ErrRefused = errors.New("refused by a put hook")
 	// ErrWriterBusy: puts have been waiting for their turn for longer than BusyTimeout.
 	ErrWriterBusy = errors.New("the commit-log writer is busy")
 )
@@ -157,6 +159,13 @@ func (s *Store) recycle(p *messages.PutMessage) {
 
 // encodeOne checks a message in the order of spec/store.md §3.2 and encodes it.
 func (s *Store) encodeOne(p *messages.PutMessage, m *messages.Message) (messages.PutStatus, error) {
+	if len(s.plugged.hooks) > 0 {
+		var status messages.PutStatus
+		var err error
+		if m, status, err = s.callHooks(p, m); err != nil {
+			return status, err
+		}
+	}
 	if n := len(m.Body); n > s.opt.MaxMessageBytes {
 		return messages.MessageIllegal, fmt.Errorf("body of %d bytes, limit %d: %w", n, s.opt.MaxMessageBytes, ErrBodyTooLarge)
 	}
@@ -187,6 +196,13 @@ func (s *Store) encode(p *messages.PutMessage, m *messages.Message, grows int) (
 }
 
 func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messages.PutStatus, error) {
+	if len(s.plugged.hooks) > 0 {
+		var status messages.PutStatus
+		var err error
+		if m, status, err = s.callHooks(p, m); err != nil {
+			return status, err
+		}
+	}
 	m = s.withHost(p, m)
 	// What a batch grows to is known before it is encoded: small members under a large envelope can expand a lot.
 	size, _, err := record.BatchSize(m, s.opt.MaxMessageBytes)

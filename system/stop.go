@@ -68,6 +68,9 @@ func (c *cast) stopAll() {
 	for _, role := range stopOrder {
 		c.stop(role)
 	}
+	for _, peer := range c.last {
+		_ = c.system.Root.StopFuture(peer.PID()).Wait()
+	}
 	c.system.Shutdown()
 }
 

@@ -59,6 +59,7 @@ type Store struct {
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
 	transactions atomic.Pointer[Transactions]
+	plugged      plugged
 
 	state   state
 	failure failure
@@ -91,11 +92,16 @@ func Open(opt Options) (*Store, error) {
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
 	s.cast = newCast(opt)
 	s.cleaner = s.newCleaner()
+	s.preparePlugged()
 	err = s.spawn()
 	if err == nil && opt.Role != messages.Slave {
 		err = s.DeliverDelayed(context.Background(), true)
 	}
+	if err == nil {
+		err = s.plugIn()
+	}
 	if err != nil {
+		s.unplug(context.Background())
 		s.cast.stopAll()
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
 	}
@@ -163,6 +169,7 @@ func (s *Store) close(ctx context.Context) error {
 		defer cancel()
 	}
 	began := time.Now()
+	s.unplug(ctx)
 	var err error
 	if t := s.transactions.Load(); t != nil {
 		err = t.close(ctx)

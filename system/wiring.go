@@ -28,6 +28,7 @@ type cast struct {
 	system *actor.ActorSystem
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
+	last   []actors.Peer // of the extensions, in this order: stopped after all others, which tell them something to the end
 }
 
 // spawn starts the actors, those first whom the others tell.
@@ -124,7 +125,7 @@ func (s *Store) spawnFlusher() error {
 		s.flushBell = actors.NewBell(s.cast.address(actors.RoleFlusher), messages.Announce(messages.LogGrown{}))
 	}
 	s.flushed = flusher.New(flusher.Config{
-		Urgent: syncFlush, Bell: s.flushBell,
+		Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
 		Disk: s.opt.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
 		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
 		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
@@ -140,9 +141,14 @@ func (s *Store) peer(role actors.Role) actors.Peer {
 func (s *Store) spawnBuilders() error {
 	hold := reput.Listener{Peer: s.pullHold, Wants: func(messages.QueueKey) bool { return s.parked() > 0 }}
 	s.delayed = s.newScheduler()
+	listeners, err := s.listeners()
+	if err != nil {
+		return err
+	}
 	delayed := reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
-		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave, Delay: s.delays.Millis, Listeners: []reput.Listener{hold, delayed},
+		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave,
+		Delay: s.delays.Millis, Listeners: append(listeners, hold, delayed),
 		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,
@@ -158,7 +164,7 @@ func (s *Store) spawnBuilders() error {
 		Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
 		OnBroken: func(err error) { s.SetFlag(messages.FlagIndexError, err) },
 	})
-	_, err := s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
+	_, err = s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
 	return err
 }
 
@@ -179,7 +185,8 @@ func (s *Store) spawnDispatcher() error {
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
 		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders,
-		Follower: s.opt.Role == messages.Slave, OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
+		Follower: s.opt.Role == messages.Slave, Advanced: append(s.bellsOf(false), s.bellsOf(true)...),
+		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
 	s.dispatched = a.DispatchedTo
 	_, err := s.cast.spawn(actors.RoleDispatcher, a, s.blocking(actors.RoleDispatcher))

@@ -33,6 +33,8 @@ type Config struct {
 	Urgent bool
 	// Bell, when set, is rung when the log has grown: a flush begins without waiting for the timer (flushCommitLogTimed=false).
 	Bell *actors.Bell
+	// Advanced are rung when FlushedTo has moved.
+	Advanced []*actors.Bell
 
 	OnFailed func(messages.Failed) // told once; must not block
 	Logger   zerolog.Logger
@@ -214,6 +216,9 @@ func (a *Actor) synced(m synced) {
 	}
 	a.flushed = max(a.flushed, m.upTo)
 	a.FlushedTo.Store(int64(a.flushed))
+	for _, bell := range a.cfg.Advanced {
+		bell.Ring()
+	}
 	a.values.PhysicMs = max(a.values.PhysicMs, m.storeMs)
 	for i, w := range a.serving {
 		a.serving[i] = nil

@@ -32,6 +32,11 @@ type Config struct {
 
 	Builders []Builder
 
+	// Role names the actor in what it says; empty: reput-dispatcher. A dispatcher of the user's own has another.
+	Role actors.Role
+	// Advanced are rung when DispatchedTo has moved.
+	Advanced []*actors.Bell
+
 	OnDamage func(messages.LogDamage) // must not block
 	OnFailed func(messages.Failed)    // told once; must not block
 	Logger   zerolog.Logger
@@ -68,6 +73,7 @@ type Actor struct {
 	topics  topics
 
 	waiting   []messages.AwaitDispatched
+	unheard   bool // the bell has been rung while there was no credit: it stays pending, so that nobody rings for nothing
 	failed    error
 	lastPanic time.Time
 
@@ -79,6 +85,9 @@ type Actor struct {
 // started.
 func New(cfg Config) *Actor {
 	from := min(max(cfg.From, cfg.Log.Min(), 0), cfg.Log.End())
+	if cfg.Role == "" {
+		cfg.Role = actors.RoleDispatcher
+	}
 	a := &Actor{cfg: cfg, sent: from, DispatchedTo: new(atomic.Int64)}
 	a.cursor = cursor{log: cfg.Log, pos: from, report: a.damaged, follows: cfg.Follower}
 	a.DispatchedTo.Store(int64(from))
@@ -97,7 +106,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case *mailbox.Batch:
 		a.batch(m)
 	case messages.LogGrown:
-		a.cfg.Bell.Heard()
+		a.unheard = true
 		a.advance()
 	case messages.AwaitDispatched:
 		a.await(m)
@@ -125,7 +134,7 @@ func (a *Actor) batch(b *mailbox.Batch) {
 		case *messages.Delivery:
 			a.returned(m)
 		case messages.LogGrown:
-			a.cfg.Bell.Heard()
+			a.unheard = true
 		}
 	}
 	a.advance()
@@ -133,6 +142,10 @@ func (a *Actor) batch(b *mailbox.Batch) {
 
 // advance reads and sends until there is nothing to read, or a builder has no credit.
 func (a *Actor) advance() {
+	if a.unheard && a.hasCredit() {
+		a.unheard = false
+		a.cfg.Bell.Heard()
+	}
 	for a.step() {
 	}
 	a.tell()
@@ -209,11 +222,10 @@ func (a *Actor) fail(cause error) {
 		return
 	}
 	a.failed = errors.Join(messages.ErrFailed, cause)
-	a.cfg.Logger.Error().Err(cause).Str("role", string(actors.RoleDispatcher)).
-		Msg("the dispatcher has failed: no more messages become visible")
+	a.cfg.Logger.Error().Err(cause).Str("role", string(a.cfg.Role)).Msg("the dispatcher has failed: nothing more is dispatched")
 	a.refuseWaiting(a.failed)
 	if a.cfg.OnFailed != nil {
-		a.cfg.OnFailed(messages.Failed{Role: string(actors.RoleDispatcher), Cause: cause})
+		a.cfg.OnFailed(messages.Failed{Role: string(a.cfg.Role), Cause: cause})
 	}
 }
 

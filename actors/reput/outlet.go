@@ -138,6 +138,9 @@ func (a *Actor) tell() {
 		return
 	}
 	a.DispatchedTo.Store(int64(to))
+	for _, bell := range a.cfg.Advanced {
+		bell.Ring()
+	}
 	keep := a.waiting[:0]
 	for _, m := range a.waiting {
 		if m.UpTo <= a.reached(to) {

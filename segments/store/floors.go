@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 
 	"github.com/actormq/actormq/messages"
@@ -98,17 +97,8 @@ func (s *Store) setFloor(key messages.QueueKey, next messages.QueueOffset) {
 
 // floorOf describes the log in front of a place; without LastBytes that part of it is not there.
 func floorOf(log *commitlog.Log, below messages.PhysicalOffset) (topicFloor, error) {
-	f := topicFloor{Below: int64(below)}
-	seg := log.View().Find(f.Below - 1)
-	if seg == nil || f.Below > int64(log.End()) {
-		return f, nil
-	}
-	to := f.Below - seg.Start()
-	f.LastBytes = min(to, lastBytes)
-	return f, vfs.Guard(seg.Path(), func() error {
-		f.LastCRC = crc32.Checksum(seg.Data()[to-f.LastBytes:to], castagnoli)
-		return nil
-	})
+	m, err := log.MarkAt(below)
+	return topicFloor{Below: m.Offset, LastBytes: m.LastBytes, LastCRC: m.LastCRC}, err
 }
 
 // isDeleted tells whether a record belongs to a topic's life before its deletion.

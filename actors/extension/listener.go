@@ -1,0 +1,110 @@
+package extension
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
+)
+
+// KindListener is the kind of a listener's status.
+const KindListener = "listener"
+
+// ListenerConfig is what a listener is made of.
+type ListenerConfig struct {
+	Name   string
+	Handle func(context.Context, map[messages.QueueKey]messages.QueueOffset) error
+	Policy Policy
+	Limit  int // queues that wait to be told of; 0: 65,536
+	Logger zerolog.Logger
+}
+
+const defaultQueues = 1 << 16
+
+// Listener tells the user's function which queues have grown. While a call runs, what arrives is put together: an entry a
+// queue, with the offset behind its last message.
+type Listener struct {
+	cfg ListenerConfig
+	runner
+	pending map[messages.QueueKey]messages.QueueOffset
+	told    map[messages.QueueKey]messages.QueueOffset // of the call that runs; not ours meanwhile
+	dropped bool
+}
+
+// NewListener returns the actor; spawn it with a mailbox of package mailbox whose inline budget is 0.
+func NewListener(cfg ListenerConfig) *Listener {
+	if cfg.Limit <= 0 {
+		cfg.Limit = defaultQueues
+	}
+	return &Listener{
+		cfg: cfg, runner: newRunner(KindListener, cfg.Name, cfg.Policy, cfg.Logger),
+		pending: map[messages.QueueKey]messages.QueueOffset{},
+	}
+}
+
+// Receive implements actor.Actor.
+func (l *Listener) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case messages.MessagesArrived:
+		for _, a := range m.Arrivals {
+			l.note(a.Queue, a.QueueOffset+1)
+		}
+		l.next()
+	case callDone:
+		l.handled(m)
+	case callStalled:
+		l.stalledCall(m)
+	case retryTick:
+		l.retried()
+		l.next()
+	case messages.ResumeExtension:
+		l.resume()
+		l.next()
+	case messages.StopExtension:
+		l.stop()
+		l.waiting = append(l.waiting, m)
+		l.answer()
+	case *actor.Started:
+		l.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+	case *actor.Stopping:
+		l.stopping()
+	}
+}
+
+func (l *Listener) note(key messages.QueueKey, end messages.QueueOffset) {
+	old, known := l.pending[key]
+	if !known && len(l.pending) >= l.cfg.Limit {
+		if !l.dropped {
+			l.dropped = true
+			l.log.Warn().Int("queues", len(l.pending)).Msg("a listener is too slow: arrivals in further queues are dropped")
+		}
+		return
+	}
+	l.pending[key] = max(old, end)
+}
+
+func (l *Listener) next() {
+	if len(l.pending) == 0 || !l.ready() {
+		return
+	}
+	ends := l.pending
+	l.told, l.pending, l.dropped = ends, map[messages.QueueKey]messages.QueueOffset{}, false
+	l.run(func(ctx context.Context) error { return l.cfg.Handle(ctx, ends) })
+}
+
+func (l *Listener) handled(m callDone) {
+	if !l.done(m, len(l.told)) {
+		for key, end := range l.told { // it is told again
+			l.note(key, end)
+		}
+	}
+	l.told = nil
+	l.next()
+	l.answer()
+}
+
+// Status tells what the listener does; any goroutine may ask.
+func (l *Listener) Status() Status { return *l.board.now.Load() }

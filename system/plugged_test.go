@@ -1,0 +1,243 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/actors/extension"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+func hooked(hooks ...system.PutHook) system.Options {
+	opt := small(memfs.New())
+	opt.PutHooks = hooks
+	return opt
+}
+
+func TestPutHooksLookChangeAndRefuseInOrder(t *testing.T) {
+	refusal := errors.New("no shouting")
+	s := open(t, hooked(
+		system.PutHook{Name: "change", Func: func(m *messages.Message) error {
+			m.Topic = strings.ToLower(m.Topic)
+			m.Body = append([]byte("changed "), m.Body...)
+			return nil
+		}},
+		system.PutHook{Name: "refuse", Func: func(m *messages.Message) error {
+			if strings.HasSuffix(string(m.Body), "!") {
+				return refusal
+			}
+			return nil
+		}},
+	))
+	mine := message("UPPER", 0, "body")
+	r, err := s.Put(t.Context(), mine)
+	require.NoError(t, err)
+	require.Equal(t, messages.PutOK, r.Status)
+	require.Equal(t, "UPPER", mine.Topic, "the caller's message stays as it is")
+	require.Equal(t, []string{"changed body"}, readable(t, s, messages.QueueKey{Topic: "upper"}))
+
+	r, err = s.Put(t.Context(), message("UPPER", 0, "body!"))
+	require.ErrorIs(t, err, system.ErrRefused)
+	require.ErrorIs(t, err, refusal)
+	require.Equal(t, messages.MessageIllegal, r.Status)
+	done := make(chan error, 1)
+	s.PutAsync(message("UPPER", 0, "body!"), true, time.Time{}, func(_ messages.PutResult, err error) { done <- err })
+	require.ErrorIs(t, <-done, refusal)
+	_, err = s.PutMessages(t.Context(), []messages.Message{*message("UPPER", 0, "a"), *message("UPPER", 0, "b")})
+	require.Error(t, err, "the first hook has spoilt the batch, and that is found")
+	require.EqualValues(t, 4, status(t, s, "refuse").Handled)
+}
+
+func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
+	for _, refuse := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			s := openIn(t, hooked(system.PutHook{Name: "bad", Refuse: refuse, Func: func(m *messages.Message) error {
+				m.Body = nil
+				panic("always")
+			}}))
+			for range 20 {
+				r, err := s.Put(t.Context(), message("T", 0, "whole"))
+				if refuse {
+					require.ErrorIs(t, err, extension.ErrHook)
+					require.Equal(t, messages.ServiceNotAvailable, r.Status)
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			st := status(t, s, "bad")
+			require.Equal(t, extension.Parked, st.State)
+			require.EqualValues(t, 5, st.Failures, "then it is left out")
+			require.ErrorIs(t, st.LastError, messages.ErrPanicked)
+			if !refuse {
+				require.Equal(t, "whole", readable(t, s, messages.QueueKey{Topic: "T"})[19])
+			}
+			sleep(11 * time.Second)
+			require.Equal(t, extension.Running, status(t, s, "bad").State, "and tried again after a while")
+			_, _ = s.Put(t.Context(), message("T", 0, "whole"))
+			require.EqualValues(t, 6, status(t, s, "bad").Failures)
+			require.NoError(t, s.ResumeExtension("bad"))
+			require.NoError(t, s.Close(t.Context()))
+		})
+	}
+}
+
+func TestAPutHookThatDoesNotComeBackCostsOnlyThoseWhoAreInIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := openIn(t, hooked(system.PutHook{Name: "stuck", Func: func(*messages.Message) error {
+			<-release
+			return nil
+		}}))
+		stuck := make(chan error, 1)
+		go func() {
+			_, err := s.Put(t.Context(), message("T", 0, "first"))
+			stuck <- err
+		}()
+		sleep(time.Second)
+		for range 100 {
+			_, err := s.Put(t.Context(), message("T", 0, "passes by"))
+			require.NoError(t, err)
+		}
+		require.Equal(t, extension.Parked, status(t, s, "stuck").State)
+		require.ErrorIs(t, status(t, s, "stuck").LastError, extension.ErrStalled)
+		close(release)
+		require.NoError(t, <-stuck)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+func TestAListenerIsToldWhichQueuesHaveGrown(t *testing.T) {
+	var mu sync.Mutex
+	ends := map[messages.QueueKey]messages.QueueOffset{}
+	calls, wanted := 0, make(chan struct{})
+	opt := small(memfs.New())
+	opt.Listeners = []system.Listener{{
+		Name: "ears", Topics: []string{"T"},
+		Handle: func(_ context.Context, grown map[messages.QueueKey]messages.QueueOffset) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if calls++; calls == 1 {
+				return errors.New("the first call fails, and loses nothing")
+			}
+			for key, end := range grown {
+				ends[key] = end
+			}
+			if ends[messages.QueueKey{Topic: "T"}] == 100 && ends[messages.QueueKey{Topic: "T", QueueID: 1}] == 100 {
+				close(wanted)
+			}
+			return nil
+		},
+	}}
+	s := open(t, opt)
+	for i := range 200 {
+		_, err := s.Put(t.Context(), message("T", int32(i%2), "x"))
+		require.NoError(t, err)
+		_, err = s.Put(t.Context(), message("Other", 0, "x"))
+		require.NoError(t, err)
+	}
+	<-wanted
+	mu.Lock()
+	defer mu.Unlock()
+	require.Len(t, ends, 2)
+	require.EqualValues(t, 1, status(t, s, "ears").Failures)
+}
+
+func TestAServiceRunsBesideTheStoreAndIsStartedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		opt := small(memfs.New())
+		var runs atomic.Int64
+		ended := false
+		opt.Services = []system.Service{
+			{Name: "heart", Run: func(ctx context.Context, s *system.Store) error {
+				if runs.Add(1) < 3 {
+					panic("not yet")
+				}
+				_, err := s.Put(ctx, message("Heart", 0, "beat"))
+				<-ctx.Done()
+				ended = true
+				return err
+			}},
+			{Name: "once", Run: func(context.Context, *system.Store) error { return nil }},
+		}
+		s := openIn(t, opt)
+		sleep(time.Minute)
+		require.Equal(t, []string{"beat"}, readable(t, s, messages.QueueKey{Topic: "Heart"}))
+		require.EqualValues(t, 2, status(t, s, "heart").Restarts)
+		require.Equal(t, extension.Stopped, status(t, s, "once").State)
+		require.NoError(t, s.Close(t.Context()))
+		require.True(t, ended)
+	})
+}
+
+// counter is a user's actor: it counts the batches' messages and puts the sum where it is asked to.
+type counter struct {
+	total int
+	lives *atomic.Int64
+}
+
+func (c *counter) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		c.lives.Add(1)
+	case *system.Dispatch:
+		if c.lives.Load() == 1 {
+			panic("in its first life")
+		}
+		for m, err := range m.Messages() {
+			if err == nil && m.Topic == "T" {
+				c.total++
+			}
+		}
+		m.Done(nil)
+	case string:
+		s := system.StoreOf(ctx.ActorSystem())
+		if m == "panic" {
+			panic(m)
+		}
+		s.PutAsync(message("Echo", 0, m), true, time.Time{}, func(messages.PutResult, error) {})
+	}
+}
+
+func TestCustomActorsDispatchServeAndComeBackAfterAPanic(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		lives, served := &atomic.Int64{}, &atomic.Int64{}
+		c := &counter{lives: lives}
+		opt := following(memfs.New(), system.Dispatcher{Actor: actor.PropsFromProducer(func() actor.Actor { return c })})
+		var root *actor.RootContext
+		opt.Services = []system.Service{
+			{Name: "echo", Actor: actor.PropsFromProducer(func() actor.Actor { return &counter{lives: served} })},
+			{Name: "caller", Actor: actor.PropsFromFunc(func(ctx actor.Context) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					root = ctx.ActorSystem().Root
+				}
+			})},
+		}
+		s := openIn(t, opt)
+		fillBodies(t, s, 0, 700)
+		require.NoError(t, s.AwaitExtension(t.Context(), "mine"))
+		require.Equal(t, 700, c.total)
+		require.EqualValues(t, 2, lives.Load())
+		require.ErrorIs(t, status(t, s, "mine").LastError, messages.ErrPanicked)
+
+		echo := actor.NewPID(root.ActorSystem().Address(), "store/service/echo")
+		root.Send(echo, "panic")
+		sleep(time.Second)
+		root.Send(echo, "hello")
+		sleep(time.Second)
+		require.Equal(t, []string{"hello"}, readable(t, s, messages.QueueKey{Topic: "Echo"}))
+		require.EqualValues(t, 2, served.Load())
+		require.EqualValues(t, 1, status(t, s, "echo").Restarts)
+		require.NoError(t, s.Close(t.Context()))
+
+	})
+}

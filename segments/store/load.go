@@ -17,8 +17,9 @@ import (
 // lockText is what RocketMQ writes into the lock file.
 const lockText = "lock"
 
-// takeLock keeps every other holder out, before anything is read (spec/store.md §16, W7). The text is written before, since
-// on some systems closing any descriptor of the file gives the lock up.
+// takeLock keeps every other holder out, before anything is read (spec/store.md §16, W7): of the store, and of the log,
+// which may have a folder of its own that another store is told to use too. The text is written before, since on some
+// systems closing any descriptor of the file gives the lock up.
 func (s *Store) takeLock() error {
 	if err := s.Disk.MkdirAll(s.Params.Dir); err != nil {
 		return err
@@ -26,12 +27,15 @@ func (s *Store) takeLock() error {
 	if err := s.writeLockFile(); err != nil {
 		return err
 	}
-	lock, err := s.Disk.Lock(s.Params.LockPath())
-	if err != nil {
+	var err error
+	if s.lock, err = s.Disk.Lock(s.Params.LockPath()); err != nil {
 		return err
 	}
-	s.lock = lock
-	return nil
+	if err = s.Disk.MkdirAll(s.Params.CommitLogDir); err != nil {
+		return err
+	}
+	s.logLock, err = s.Disk.Lock(s.Params.CommitLogDir) // the folder: RocketMQ takes every file in it for a segment
+	return err
 }
 
 func (s *Store) writeLockFile() error {

@@ -35,6 +35,7 @@ type Store struct {
 	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop
 	lock       io.Closer
+	logLock    io.Closer        // of the log's folder
 	overlay    *vfs.OverlayDisk // nil unless opened read-only
 	scratch    bool             // changes are not meant to last: nothing has to be prepared for later
 }
@@ -131,13 +132,15 @@ func (s *Store) Close() error {
 	if s.Index != nil {
 		errs = append(errs, s.Index.Close())
 	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+	for _, lock := range []io.Closer{s.logLock, s.lock} {
+		if lock != nil {
+			errs = append(errs, lock.Close())
+		}
 	}
 	if s.overlay != nil {
 		errs = append(errs, s.overlay.Close())
 	}
-	s.Log, s.Queues, s.Index, s.lock, s.overlay = nil, nil, nil, nil, nil
+	s.Log, s.Queues, s.Index, s.logLock, s.lock, s.overlay = nil, nil, nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close store %s: %w", s.Params.Dir, err)
 	}

@@ -100,6 +100,25 @@ func TestW7SecondOpenerIsRefusedFirst(t *testing.T) {
 	open(t, disk)
 }
 
+// Two stores with folders of their own, but told to keep the log in the same one, would write over each other.
+func TestALogFolderHasOneStore(t *testing.T) {
+	disk := memfs.New()
+	p := testParams()
+	p.CommitLogDir = "log"
+	first, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	p.Dir = "other"
+	before := tree(t, disk, "log")
+	_, err = store.Open(disk, p, testOptions())
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	require.Equal(t, before, tree(t, disk, "log"))
+
+	require.NoError(t, first.Close())
+	second, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
 func TestReadOnlyChangesNothing(t *testing.T) {
 	disk, w := killed(t, 60)
 	removeTree(t, disk, "s/index")

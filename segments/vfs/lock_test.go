@@ -90,9 +90,12 @@ func (h *holder) end(t *testing.T) {
 }
 
 func TestLockExcludesOtherProcesses(t *testing.T) {
-	for _, how := range []string{"ours", "java"} {
-		t.Run(how, func(t *testing.T) {
+	for what, how := range map[string]string{"ours": "ours", "java": "java", "folder": "ours"} {
+		t.Run(what, func(t *testing.T) {
 			name := path.Join(t.TempDir(), "lock")
+			if what == "folder" {
+				require.NoError(t, os.Mkdir(name, 0o700))
+			}
 			l, err := vfs.New().Lock(name)
 			require.NoError(t, err)
 			second := startHolder(t, how, name)
@@ -142,6 +145,11 @@ func TestLockInOneProcess(t *testing.T) {
 			other, err := d.Lock(path.Join(dir, "lock2"))
 			require.NoError(t, err)
 			require.NoError(t, other.Close())
+			folder, err := d.Lock(dir)
+			require.NoError(t, err)
+			_, err = d.Lock(dir)
+			require.ErrorIs(t, err, vfs.ErrLocked)
+			require.NoError(t, folder.Close())
 			require.NoError(t, l.Close())
 			require.ErrorIs(t, l.Close(), fs.ErrClosed)
 

@@ -27,10 +27,16 @@ var held = struct {
 func (osDisk) Lock(name string) (io.Closer, error) {
 	held.Lock()
 	defer held.Unlock()
-	if st, err := os.Stat(name); err == nil && isHeld(st) {
-		return nil, pathError("lock", name, ErrLocked)
+	flag := os.O_RDWR | os.O_CREATE
+	if st, err := os.Stat(name); err == nil {
+		if isHeld(st) {
+			return nil, pathError("lock", name, ErrLocked)
+		}
+		if st.IsDir() {
+			flag = os.O_RDONLY
+		}
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, filePerm)
+	f, err := os.OpenFile(name, flag, filePerm)
 	if err != nil {
 		return nil, pathError("lock", name, err)
 	}
@@ -67,14 +73,18 @@ func lockFile(f *os.File) (*osLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = withFD(conn, func(fd int) error { return setLock(fd, unix.F_WRLCK) })
+	take := func(fd int) error { return setLock(fd, unix.F_WRLCK) }
+	if st.IsDir() {
+		take = lockDir
+	}
+	err = withFD(conn, take)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 		return nil, ErrLocked
 	}
 	if err != nil {
 		return nil, err
 	}
-	l := &osLock{f: f, conn: conn, id: idOf(st)}
+	l := &osLock{f: f, conn: conn, dir: st.IsDir(), id: idOf(st)}
 	held.files[l.id] = struct{}{}
 	return l, nil
 }
@@ -82,14 +92,34 @@ func lockFile(f *os.File) (*osLock, error) {
 type osLock struct {
 	f    *os.File
 	conn syscall.RawConn
+	dir  bool
 	id   fileID
+}
+
+// lockDir locks an open folder. Locks of byte ranges need a file that is open for writing, which a folder can't be; network
+// file systems make such locks of these and refuse them.
+func lockDir(fd int) error {
+	err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+func unlockDir(fd int) error {
+	_ = unix.Flock(fd, unix.LOCK_UN) // fails only where it was not locked; closing unlocks too
+	return nil
 }
 
 // Close unlocks before it closes: a child that is being forked shares the lock until it runs its own program.
 func (l *osLock) Close() error {
 	held.Lock()
 	defer held.Unlock()
-	err := withFD(l.conn, func(fd int) error { return setLock(fd, unix.F_UNLCK) })
+	release := func(fd int) error { return setLock(fd, unix.F_UNLCK) }
+	if l.dir {
+		release = unlockDir
+	}
+	err := withFD(l.conn, release)
 	if errors.Is(err, fs.ErrClosed) {
 		return pathError("unlock", l.f.Name(), err)
 	}

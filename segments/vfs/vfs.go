@@ -40,6 +40,8 @@ type Disk interface {
 	SyncDir(dir string) error
 	// Lock takes an exclusive lock on byte 0 of the file, creating it when missing, or fails at once with ErrLocked.
 	// It excludes other processes (Java's FileChannel.lock too) and other holders in this one. Close releases it.
+	// Name may be a folder, for files that must not have another one beside them; where the file system locks no
+	// folders only holders in this process are excluded.
 	Lock(name string) (io.Closer, error)
 	// Usage tells the size of the file system that holds dir.
 	Usage(dir string) (Usage, error)

@@ -248,8 +248,6 @@ func (d *Disk) Lock(name string) (io.Closer, error) {
 		switch {
 		case err != nil:
 			return err
-		case n.dir:
-			return syscall.EISDIR
 		case n.locked:
 			return vfs.ErrLocked
 		}

@@ -202,12 +202,18 @@ func (t *target) missing() bool {
 	return missing > 0 && t.q.PhysicalEnd() >= 0 && missing <= room/record.MinBytes
 }
 
+// gapBytes is the size in a unit that stands for a lost message; no record is as short.
+const gapBytes = 1
+
+// StandsForLost tells whether a unit stands for a message that the log has lost, so that it names no record.
+func StandsForLost(u consumequeue.Unit) bool { return u.Size == gapBytes }
+
 // closeGap puts the odd record into the queue. Each missing queue offset gets a unit that names one byte of what lies
 // between the neighbours, so that its reader is told that the message is gone.
 func (d *dispatcher) closeGap(t *target) error {
 	next, place := t.q.Max(), t.q.PhysicalEnd()
 	for i := next; i < t.oddAt; i++ {
-		if _, err := t.q.Append(consumequeue.Unit{PhysicalOffset: place, Size: 1}, i); err != nil {
+		if _, err := t.q.Append(consumequeue.Unit{PhysicalOffset: place, Size: gapBytes}, i); err != nil {
 			return err
 		}
 		place++

@@ -162,7 +162,7 @@ func (v *verifier) unnamed(s *queueState, to messages.QueueOffset) error {
 		if err != nil && !errors.As(err, &damage) {
 			return err
 		}
-		if err != nil || !v.inLost(u.PhysicalOffset) {
+		if err != nil || !store.StandsForLost(u) && !v.inLost(u.PhysicalOffset) {
 			s.mistake(s.next, "a unit names no record")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/index"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -110,4 +111,31 @@ func TestDetect(t *testing.T) {
 	p, err = Detect(disk, "store", 0)
 	require.NoError(t, err)
 	require.Equal(t, [2]int32{5_000_000, 20_000_000}, [2]int32{p.HashSlots, p.IndexNum})
+}
+
+// TestSlotsAreNotGuessedWrong: 1,000 slots and 4,000 entries give a file as long as 500 and 4,100 do. With the wrong ones a
+// sound index looks damaged.
+func TestSlotsAreNotGuessedWrong(t *testing.T) {
+	for slots, fits := range map[int32]bool{500: true, 1000: false} {
+		disk := memfs.New()
+		require.NoError(t, disk.MkdirAll("store/index"))
+		set, err := index.Open(disk, "store/index", index.Params{Slots: slots, Entries: 4100 - (slots-500)/5})
+		require.NoError(t, err)
+		for i := range messages.PhysicalOffset(20) {
+			require.NoError(t, set.BuildFrom(&messages.DispatchRequest{
+				Queue: messages.QueueKey{Topic: "T"}, PhysicalOffset: i * 100, SizeBytes: 100, StoreTimestampMs: 1000, Keys: []byte("k"),
+			}))
+		}
+		require.NoError(t, set.Close())
+		p, err := Detect(disk, "store", 0)
+		if fits {
+			require.NoError(t, err)
+			require.Equal(t, [2]int32{500, 4100}, [2]int32{p.HashSlots, p.IndexNum})
+			continue
+		}
+		require.ErrorContains(t, err, "give --slots")
+		p, err = Detect(disk, "store", slots)
+		require.NoError(t, err)
+		require.Equal(t, int32(4000), p.IndexNum)
+	}
 }

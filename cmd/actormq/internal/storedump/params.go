@@ -1,6 +1,7 @@
 package storedump
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,15 +57,20 @@ func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
 	for _, find := range []struct {
 		dir   string
 		depth int
-		set   func(int64) error
+		set   func(name string, n int64) error
 	}{
-		{"commitlog", 0, func(n int64) error { p.CommitLogSize = n; return nil }},
-		{"consumequeue", 2, func(n int64) error { p.ConsumeQueueSize = n; return nil }},
-		{"index", 0, func(n int64) error { return p.indexBytes(n, slots != 0) }},
+		{"commitlog", 0, func(_ string, n int64) error { p.CommitLogSize = n; return nil }},
+		{"consumequeue", 2, func(_ string, n int64) error { p.ConsumeQueueSize = n; return nil }},
+		{"index", 0, func(name string, n int64) error {
+			if err := p.indexBytes(n, slots != 0); err != nil {
+				return err
+			}
+			return p.checkSlots(disk, name, slots != 0)
+		}},
 	} {
-		n, err := firstBytes(disk, path.Join(dir, find.dir), find.depth)
+		name, n, err := firstFile(disk, path.Join(dir, find.dir), find.depth)
 		if err == nil && n > 0 {
-			err = find.set(n)
+			err = find.set(name, n)
 		}
 		if err != nil {
 			return Params{}, fmt.Errorf("detect file sizes: %w", err)
@@ -87,29 +93,60 @@ func (p *Params) indexBytes(n int64, slotsKnown bool) error {
 	}
 	entries := n - bytes(int64(p.HashSlots), 0)
 	if entries <= 0 || entries%20 != 0 {
-		return fmt.Errorf("cannot tell slots and entries of an index file of %d bytes; give --slots or --params", n)
+		return fmt.Errorf("%w of %d bytes; give --slots or --params", errSlots, n)
 	}
 	p.IndexNum = int32(entries / 20)
 	return nil
 }
 
-// firstBytes is the length of the first file some folders below dir, 0 when there is none.
-func firstBytes(disk vfs.Disk, dir string, depth int) (int64, error) {
+var errSlots = errors.New("cannot tell slots and entries of an index file")
+
+// checkSlots compares slots that were guessed with an index file: its header names the places in the log of the first and
+// the last entry. With wrong slots a sound index looks damaged, and a repair would spoil it.
+func (p *Params) checkSlots(disk vfs.Disk, name string, slotsKnown bool) error {
+	if slotsKnown || p.HashSlots == defaultHashSlots {
+		return nil
+	}
+	f, err := disk.Open(name, false)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	number := func(at int64, b []byte) uint64 {
+		if _, readErr := f.ReadAt(b, at); readErr != nil {
+			err = readErr
+		}
+		return binary.BigEndian.Uint64(append(make([]byte, 8-len(b)), b...))
+	}
+	place := func(entry int64) uint64 { return number(40+4*int64(p.HashSlots)+20*entry+4, make([]byte, 8)) }
+	begin, end, count := number(16, make([]byte, 8)), number(24, make([]byte, 8)), int64(number(36, make([]byte, 4)))
+	if err != nil || count <= 1 {
+		return err
+	}
+	fits := count <= int64(p.IndexNum) && (place(count-1) == end || begin > 0 && place(1) == begin)
+	if err == nil && !fits {
+		err = fmt.Errorf("%w, %s; give --slots or --params", errSlots, name)
+	}
+	return err
+}
+
+// firstFile is the first file some folders below dir, and its length, 0 when there is none.
+func firstFile(disk vfs.Disk, dir string, depth int) (string, int64, error) {
 	entries, err := listIfThere(disk, dir)
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	for _, e := range entries {
 		if depth == 0 && !e.Dir {
-			return e.Size, nil
+			return path.Join(dir, e.Name), e.Size, nil
 		}
 		if depth > 0 && e.Dir {
-			if n, err := firstBytes(disk, path.Join(dir, e.Name), depth-1); n > 0 || err != nil {
-				return n, err
+			if name, n, err := firstFile(disk, path.Join(dir, e.Name), depth-1); n > 0 || err != nil {
+				return name, n, err
 			}
 		}
 	}
-	return 0, nil
+	return "", 0, nil
 }
 
 func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {

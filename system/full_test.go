@@ -275,6 +275,34 @@ func TestAFullDiskIsCleanedBeforeItsTime(t *testing.T) {
 	})
 }
 
+// Whoever finds no room although the file system has some, for as long as it lasts, costs no message before its time.
+func TestAQuotaDoesNotEatTheLog(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		s := openIn(t, small(disk))
+		p := &producer{t: t, store: s}
+		for range 100 {
+			require.NoError(t, p.put())
+		}
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindAllocate || op.Kind == memfs.KindCreate || op.Kind == memfs.KindMkdir {
+				return vfs.ErrNoSpace
+			}
+			return nil
+		})
+		refused := p.untilRefused()
+		sleep(10 * time.Minute)
+		require.ErrorContains(t, s.Writable(), "is it a quota", "first: %v", refused)
+		require.Zero(t, s.Cleaning().Cleaned.Segments)
+		disk.Inject(nil)
+		sleep(2 * time.Second)
+		require.NoError(t, p.put())
+		p.check()
+		require.Zero(t, s.MinOffset(messages.QueueKey{Topic: "T"}))
+		closeIn(t, s)
+	})
+}
+
 // Wherever there is no room, nothing is acknowledged that is not kept, nothing hangs, and all goes on once there is room.
 func TestNoRoomAnywhere(t *testing.T) { // L31
 	for name, hit := range map[string]func(memfs.Op) bool{

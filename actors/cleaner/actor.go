@@ -262,7 +262,8 @@ func (a *Actor) judge() {
 	cause := a.cfg.Policy.Full(a.disks, a.full)
 	for _, p := range a.problems {
 		if p.Refuse {
-			cause = errors.Join(cause, fmt.Errorf("%w: no room for the %s: %w", messages.ErrDiskFull, p.Part, p.Err))
+			cause = errors.Join(cause, fmt.Errorf("%w: no room for the %s%s: %w", messages.ErrDiskFull, p.Part,
+				a.cfg.Policy.unexplained(a.disks, a.Reserved()), p.Err))
 		}
 	}
 	was := a.cause
@@ -295,7 +296,7 @@ func (a *Actor) start(sweep bool) {
 	a.cleaning = true
 	r := a.round
 	r.sweep, r.policy = sweep, a.cfg.Policy
-	r.plan = Situation{Now: a.cfg.Now(), Safe: a.cfg.Safe(), Asked: a.asked > 0, Short: len(a.problems) > 0}
+	r.plan = Situation{Now: a.cfg.Now(), Safe: a.cfg.Safe(), Asked: a.asked > 0, Short: len(a.problems) > 0, Reserved: a.Reserved()}
 	a.jobs.Go(func() {
 		before := r.removed
 		err := actors.Protect("clean", func() error { return r.run(a.ctx) })

@@ -11,8 +11,9 @@
 // What is decided is plain code: [Policy.Plan] says how many segments go, [Policy.Full] whether the disk is too full. A segment
 // expires by the store time of its newest record, not by the file's time (weakness W19 of the original). Expired segments
 // go in the hours of deleteWhen, when a file system is fuller than diskMaxUsedSpaceRatio, and when somebody asks;
-// segments that have not expired go only above diskSpaceCleanForciblyRatio, and no more of them than bring it down again. At
-// most ten go in a round, oldest first, never the last one, and never what is not dispatched or not durable.
+// segments that have not expired go only above diskSpaceCleanForciblyRatio, and no more of them than bring it down again, or two
+// when the log's file system has no room for the next segment. How full it is says the file system alone: a part that finds no
+// room for another reason (a quota, no inodes) has what is expired deleted, and nothing else. At most ten go in a round, oldest first, never the last one, and never what is not dispatched or not durable.
 //
 // # Deleting
 //

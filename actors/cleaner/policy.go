@@ -69,6 +69,7 @@ type Situation struct {
 	Asked    bool                    // somebody wants expired files gone now
 	Short    bool                    // a part of the store has no room for what it must write
 	Leaving  int                     // segments that are out of the log already, but still take room
+	Reserved int64                   // bytes that must stay free beside a new segment
 }
 
 // Plan is what a round does.
@@ -136,10 +137,34 @@ func (p Policy) needed(s Situation) int {
 		excess := d.Usage.UsedBytes - room/percent*int64(p.CleanForcibly)
 		n = max(n, int((excess+p.SegmentBytes-1)/p.SegmentBytes)-s.Leaving)
 	}
-	if s.Short {
+	if s.Short && p.tooSmall(s.Disks, s.Reserved) {
 		n = max(n, neededWhenShort-s.Leaving)
 	}
 	return min(n, maxRound)
+}
+
+// tooSmall tells whether the log's file system has, by its own account, no room for the next segment. What is short of room
+// although there is some (a quota, no inode left) is not cured by deletions, and lasts: it would eat the log.
+func (p Policy) tooSmall(disks []DiskUse, reserved int64) bool {
+	return slices.ContainsFunc(disks, func(d DiskUse) bool {
+		return d.Log && d.Err == nil && d.Usage.FreeBytes < p.SegmentBytes+reserved
+	})
+}
+
+// unexplained says that something finds no room although no file system is full by its own account; empty when one is, or
+// when that is unknown.
+func (p Policy) unexplained(disks []DiskUse, reserved int64) string {
+	if len(disks) == 0 || p.tooSmall(disks, reserved) {
+		return ""
+	}
+	most := -1
+	for _, d := range disks {
+		if d.Err != nil || d.percent() > p.CleanForcibly {
+			return ""
+		}
+		most = max(most, d.percent())
+	}
+	return fmt.Sprintf(" (the file systems are %d%% used: is it a quota, or are there no inodes left? nothing goes before it expires)", most)
 }
 
 // Full says why puts must be refused, nil when they need not be. Of a file system whose usage is unknown the last word

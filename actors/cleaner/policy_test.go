@@ -32,6 +32,13 @@ func other(percent int64) cleaner.DiskUse {
 	return d
 }
 
+// tiny is the log's file system of so many bytes, so many of which are free.
+func tiny(total, free int64) cleaner.DiskUse {
+	return cleaner.DiskUse{
+		What: "commit log", Dir: "log", Log: true, Usage: vfs.Usage{TotalBytes: total, UsedBytes: total - free, FreeBytes: free},
+	}
+}
+
 func unknown() cleaner.DiskUse {
 	d := disk(99)
 	d.Err = errors.New("no answer")
@@ -63,6 +70,7 @@ func TestPlan(t *testing.T) {
 		safe              messages.PhysicalOffset
 		asked, short      bool
 		leaving           int
+		reserved          int64
 		unforced          bool
 		delete, unexpired int
 	}{
@@ -86,10 +94,16 @@ func TestPlan(t *testing.T) {
 		{name: "forced, enough still take room", disks: []cleaner.DiskUse{disk(88)}, segments: segments(0, 9), leaving: 3},
 		{name: "forced is off", disks: []cleaner.DiskUse{disk(99)}, segments: segments(1, 9), unforced: true, delete: 1},
 		{name: "another folder is full", disks: []cleaner.DiskUse{disk(10), other(95)}, segments: segments(0, 9), delete: 1, unexpired: 1},
-		{name: "no room at all", segments: segments(0, 9), short: true, delete: 2, unexpired: 2},
-		{name: "no room, all but one are there", segments: segments(0, 1), short: true, delete: 1, unexpired: 1},
+		{name: "no room at all", disks: []cleaner.DiskUse{tiny(250, 99)}, segments: segments(0, 9), short: true, delete: 2, unexpired: 2},
+		{name: "no room beside the reserve", disks: []cleaner.DiskUse{tiny(250, 120)}, reserved: 21, segments: segments(0, 9), short: true, delete: 2, unexpired: 2},
+		{name: "no room, some still take it", disks: []cleaner.DiskUse{tiny(250, 99)}, segments: segments(0, 9), short: true, leaving: 1, delete: 1, unexpired: 1},
+		{name: "no room, all but one are there", disks: []cleaner.DiskUse{tiny(250, 99)}, segments: segments(0, 1), short: true, delete: 1, unexpired: 1},
+		{name: "a small disk, but nobody is short", disks: []cleaner.DiskUse{tiny(250, 99)}, segments: segments(0, 9)},
+		{name: "no room, and yet there is: a quota", disks: []cleaner.DiskUse{disk(10), other(10)}, segments: segments(0, 9), short: true},
+		{name: "a quota, and something has expired", disks: []cleaner.DiskUse{disk(10)}, segments: segments(3, 9), short: true, delete: 3},
+		{name: "no room, as far as is known", disks: []cleaner.DiskUse{unknown()}, segments: segments(0, 9), short: true},
 		{name: "not dispatched yet", segments: segments(5, 0), asked: true, safe: 250, delete: 2},
-		{name: "no room, not dispatched yet", segments: segments(0, 5), short: true, safe: 100, delete: 1, unexpired: 1},
+		{name: "no room, not dispatched yet", disks: []cleaner.DiskUse{tiny(250, 99)}, segments: segments(0, 5), short: true, safe: 100, delete: 1, unexpired: 1},
 		{name: "nothing is safe", segments: segments(5, 0), short: true, safe: 99},
 		{
 			name: "an old one behind a young one", asked: true, delete: 1,
@@ -98,6 +112,7 @@ func TestPlan(t *testing.T) {
 	} {
 		s := cleaner.Situation{
 			Now: noon, Disks: c.disks, Segments: c.segments, Safe: 1 << 40, Asked: c.asked, Short: c.short, Leaving: c.leaving,
+			Reserved: c.reserved,
 		}
 		if !c.now.IsZero() {
 			s.Now = c.now

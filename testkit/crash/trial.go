@@ -42,7 +42,7 @@ func (t Trial) Run() (Outcome, error) {
 	r.Trace, r.At = &Trace{}, map[string]int{}
 	r.opt = system.Options{
 		Dir: dirName, SegmentBytes: 8192, ConsumeQueueFileBytes: 400, IndexSlots: 30, IndexEntries: 60, WindowBytes: 4096,
-		FlushDiskType: t.Flush, Logger: t.Logger, Retention: messages.Retention{NoForcedCleaning: true}, // what is deleted on purpose is no loss
+		FlushDiskType: t.Flush, Logger: t.Logger,
 		FlushThorough: 2 * time.Second, QueueFlushThorough: 2 * time.Second, // so that a fault is met soon
 	}
 	out := Outcome{Puts: map[messages.PutStatus]int{}}

@@ -239,3 +239,30 @@ func TestGivingUpIsTriedAgain(t *testing.T) {
 		require.Equal(t, 15, producer.count())
 	})
 }
+
+// A power cut may keep an op message and lose the half message that it names: the next half message gets that queue offset, and
+// is not over by it, neither in this run nor in the next one.
+func TestAnOpMessageThatHasOutlivedItsHalfMessageEndsNoOther(t *testing.T) {
+	disk := memfs.New()
+	s := open(t, small(disk))
+	for _, named := range []string{"0", "1", "99999999999"} {
+		op := message(messages.TopicTransactionOp, 0, named)
+		op.Properties = messages.PropertiesOf(map[string]string{messages.PropertyTags: "d"})
+		_, err := s.Put(t.Context(), op)
+		require.NoError(t, err)
+	}
+	tx := begin(t, s, system.TransactionOptions{})
+	first, second := prepare(t, tx, draft("first")), prepare(t, tx, draft("second"))
+	_, err := tx.Commit(t.Context(), first)
+	require.NoError(t, err)
+	require.NoError(t, s.Close(t.Context()))
+
+	s = open(t, small(disk))
+	tx = begin(t, s, system.TransactionOptions{})
+	_, err = tx.Commit(t.Context(), first)
+	require.NoError(t, err, "its own op message counts")
+	require.Equal(t, []string{"first"}, readable(t, s, destination))
+	_, err = tx.Commit(t.Context(), second)
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "second"}, readable(t, s, destination))
+}

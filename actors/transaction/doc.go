@@ -25,6 +25,8 @@
 //     renewed; that is done when it has become old, or when too many others are behind it. Only checks that were sent count.
 //   - A half message without an online producer, or within its immunity time, keeps nobody behind it waiting.
 //   - A half message that can't be read is skipped and reported.
+//   - An op message counts only for a half message in front of it in the log: a power cut may keep it and lose the half message, whose
+//     queue offset is then given again.
 //   - Giving up is tried again until the copy is stored, and then cannot happen twice.
 //
 // Nothing runs while nothing is undecided. The actor has a goroutine of its own and waits for nobody: puts come back as messages.

@@ -58,7 +58,11 @@ func (a *transactions) end(m *messages.EndTransaction) {
 		a.follow(e, m)
 		return
 	}
-	if s := a.ledger.ends.get(at); s != open {
+	place := half.PhysicalOffset
+	if h := a.ledger.waiting[at]; h != nil {
+		place = h.place
+	}
+	if s := a.ledger.ends.of(at, place); s != open {
 		m.Done(messages.PutResult{}, a.ended(s, m, &half))
 		return
 	}
@@ -67,7 +71,7 @@ func (a *transactions) end(m *messages.EndTransaction) {
 		return
 	}
 	if at != m.QueueOffset {
-		if half, err = a.cfg.Store.MessageAt(a.ledger.waiting[at].place); err != nil {
+		if half, err = a.cfg.Store.MessageAt(place); err != nil {
 			m.Done(messages.PutResult{}, fmt.Errorf("%w: its copy can't be read: %w", messages.ErrNoHalf, err))
 			return
 		}

@@ -78,12 +78,12 @@ func number(p messages.Properties, name string) (int64, bool) {
 // add takes a half message from the queue. One that is over, or whose first copy is, is left out; an earlier copy of it that is
 // still here is superseded.
 func (l *ledger) add(h *half) {
-	if l.waiting[h.at] != nil || l.ends.get(h.at) != open {
+	if l.waiting[h.at] != nil || l.ends.of(h.at, h.place) != open {
 		return
 	}
 	for _, name := range h.names {
 		if s := l.ends.get(name); s != open {
-			l.ends.set(h.at, s)
+			l.ends.set(h.at, s, certain)
 			return
 		}
 	}
@@ -136,7 +136,7 @@ func (l *ledger) namesOf(at messages.QueueOffset) []messages.QueueOffset {
 // finish notes how a half message, with all its copies, has ended.
 func (l *ledger) finish(at messages.QueueOffset, how state) {
 	for _, name := range l.namesOf(at) {
-		l.ends.set(name, how)
+		l.ends.set(name, how, certain)
 		delete(l.copies, name)
 	}
 	delete(l.waiting, at)

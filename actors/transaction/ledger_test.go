@@ -129,7 +129,7 @@ func TestACopySupersedesWhatItCopies(t *testing.T) {
 	require.EqualValues(t, 8, l.live(3))
 
 	l = newLedger(0, 10)
-	l.ends.set(3, over)
+	l.ends.set(3, over, 1)
 	l.add(&half{at: 8, names: []messages.QueueOffset{3}})
 	require.Empty(t, l.waiting, "an op message for the original is one for the copy, as for the original's broker")
 	require.Equal(t, over, l.ends.get(8))
@@ -137,27 +137,45 @@ func TestACopySupersedesWhatItCopies(t *testing.T) {
 
 func TestWindow(t *testing.T) {
 	var w window
-	w.set(5, over)
-	w.set(5, dropped)
-	w.set(5, over)
+	w.set(5, over, certain)
+	w.set(5, dropped, certain)
+	w.set(5, over, certain)
 	require.Equal(t, dropped, w.get(5), "how it ended stays known")
 	require.Equal(t, open, w.get(6))
 	require.Equal(t, open, w.get(-1))
-	w.set(-1, over)
+	w.set(-1, over, certain)
 	require.True(t, w.fits(maxWindow-1))
 	require.False(t, w.fits(maxWindow))
-	w.set(maxWindow, over)
+	w.set(maxWindow, over, certain)
 	require.Equal(t, open, w.get(maxWindow))
 	const far = 10 * keptBehind
-	w.set(far, over)
+	w.set(far, over, certain)
 	w.slide(far)
 	require.Equal(t, over, w.get(far))
 	require.Equal(t, open, w.get(5), "forgotten")
-	require.LessOrEqual(t, len(w.states), keptBehind+1)
+	require.LessOrEqual(t, len(w.ends), keptBehind+1)
 	w.slide(100 * keptBehind)
-	require.Empty(t, w.states)
-	w.set(100*keptBehind, committed)
+	require.Empty(t, w.ends)
+	w.set(100*keptBehind, committed, certain)
 	require.Equal(t, committed, w.get(100*keptBehind))
+}
+
+func TestAnOpMessageCountsForWhatStandsInFrontOfIt(t *testing.T) {
+	l := newLedger(0, 10)
+	for at, by := range []messages.PhysicalOffset{500, 100, 700} {
+		l.ends.set(messages.QueueOffset(at), over, by)
+	}
+	l.ends.set(2, over, 300)
+	require.False(t, l.ends.known(0), "it has to be read where the half message stands")
+	l.add(&half{at: 0, place: 400})
+	l.add(&half{at: 1, place: 450})
+	l.add(&half{at: 2, place: 600})
+	l.add(&half{at: 9, place: 800, names: []messages.QueueOffset{1}})
+	require.Equal(t, []messages.QueueOffset{9}, l.due(), "the one that got an old queue offset, by its copy")
+	require.Equal(t, []state{over, open, over}, []state{l.ends.get(0), l.ends.get(1), l.ends.get(2)})
+	l.finish(9, committed)
+	require.Equal(t, committed, l.ends.of(1, 450))
+	require.True(t, l.ends.known(1))
 }
 
 // Whatever is put, ended and renewed in whatever order: the progress never passes an undecided one, and ends at the end.

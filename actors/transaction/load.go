@@ -64,12 +64,16 @@ func (a *transactions) catchUp() bool {
 	if a.opsRead >= a.opsEnd {
 		return true
 	}
-	next, err := a.readOps(a.opsRead, stepSize, func(at messages.QueueOffset) bool {
+	halves := a.cfg.Store.MaxOffset(halfQueue)
+	next, err := a.readOps(a.opsRead, stepSize, func(at messages.QueueOffset, op messages.PhysicalOffset) bool {
 		if !a.ledger.ends.fits(at) {
-			return false
+			return at >= halves // what names nothing keeps nobody waiting
 		}
-		a.ledger.ends.set(at, over)
-		if h := a.ledger.waiting[at]; h != nil && a.ending[at] == nil {
+		h := a.ledger.waiting[at]
+		switch {
+		case h == nil:
+			a.ledger.ends.set(at, over, op)
+		case h.place < op && a.ending[at] == nil:
 			a.ledger.finish(at, over)
 		}
 		return true
@@ -79,10 +83,10 @@ func (a *transactions) catchUp() bool {
 	return err != nil || stuck || next >= a.opsEnd
 }
 
-// readOps reads op messages from an offset on and gives each half message that they name to fn, which returns false to stop before
-// that op message. It returns where to go on.
+// readOps reads op messages from an offset on and gives each half message that they name to fn, with the place of the op message;
+// fn returns false to stop before that op message. It returns where to go on.
 func (a *transactions) readOps(
-	from messages.QueueOffset, most int, fn func(half messages.QueueOffset) bool,
+	from messages.QueueOffset, most int, fn func(half messages.QueueOffset, op messages.PhysicalOffset) bool,
 ) (messages.QueueOffset, error) {
 	from = max(from, a.cfg.Store.MinOffset(opQueue))
 	found, err := a.get(opQueue, from, most)
@@ -93,7 +97,7 @@ func (a *transactions) readOps(
 	defer found.Release()
 	next, goOn := max(from, found.NextOffset), true
 	err = each(found, func(r *record.Record) bool {
-		endedBy(r, func(at messages.QueueOffset) { goOn = goOn && fn(at) })
+		endedBy(r, func(at messages.QueueOffset) { goOn = goOn && fn(at, r.PhysicalOffset) })
 		if !goOn {
 			next = r.QueueOffset
 		}
@@ -117,7 +121,7 @@ func (a *transactions) walk(end messages.QueueOffset) bool {
 		if l.walked >= end || l.full() {
 			return true
 		}
-		if l.ends.get(l.walked) != open || l.waiting[l.walked] != nil {
+		if l.ends.known(l.walked) || l.waiting[l.walked] != nil {
 			l.walked++
 			continue
 		}

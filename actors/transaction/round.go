@@ -215,7 +215,7 @@ func (a *transactions) roundGoesOn(e *ending) {
 func (a *transactions) settleOps() bool {
 	for n := 0; n < stepSize; {
 		stopped := false
-		next, err := a.readOps(a.opHead, stepSize-n, func(at messages.QueueOffset) bool {
+		next, err := a.readOps(a.opHead, stepSize-n, func(at messages.QueueOffset, _ messages.PhysicalOffset) bool {
 			stopped = at >= a.ledger.head
 			return !stopped
 		})

@@ -39,7 +39,6 @@ type Result struct {
 	Put      int            // messages
 	Lost     int            // of them, rightly
 	Expired  int            // of them: deleted by the cleaner
-	TxOver   int            // commits refused: the transaction is over
 	At       map[string]int // crashes by the operation that did not happen any more
 	Trace    *Trace
 }

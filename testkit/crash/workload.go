@@ -277,10 +277,6 @@ func (r *run) transaction() error {
 		return nil
 	}
 	result, err = r.tx.Commit(context.Background(), half)
-	if errors.Is(err, messages.ErrTransactionOver) {
-		r.TxOver++ // an op message has outlived the half message that had this queue offset before a power cut
-		return nil
-	}
 	return r.answered([]*message{n}, result, err)
 }
 

@@ -69,7 +69,7 @@ func (s *Store) DiskUse() (log, queues int) {
 }
 
 // SetRetention changes when commit-log files are deleted; zero fields are set to their defaults. It holds from the next round of
-// cleaning on, and until the store is closed. The error is ErrOptions, or why the store does not run.
+// cleaning, and of checks of transactions, on, and until the store is closed. The error is ErrOptions, or why the store does not run.
 func (s *Store) SetRetention(r messages.Retention) error {
 	r = retentionDefaults(r)
 	if err := validRetention(r); err != nil {
@@ -78,9 +78,13 @@ func (s *Store) SetRetention(r messages.Retention) error {
 	if err := s.readable(); err != nil {
 		return err
 	}
+	s.retention.Store(&r)
 	s.cast.address(actors.RoleCleaner).Send(r)
 	return nil
 }
+
+// Retention is what SetRetention has set last, else that of the options, defaults filled in.
+func (s *Store) Retention() messages.Retention { return *s.retention.Load() }
 
 // DeleteExpiredFiles has expired commit-log files deleted now, whatever the hour; it does not wait for that.
 func (s *Store) DeleteExpiredFiles() error {

@@ -61,12 +61,13 @@ type Store struct {
 	transactions atomic.Pointer[Transactions]
 	plugged      plugged
 
-	state   state
-	failure failure
-	marking sync.WaitGroup // of the marker that a failed sync leaves
-	closing sync.Once
-	closed  chan struct{} // closed when Close begins
-	stopped error         // what Close returned; valid after closing
+	state     state
+	failure   failure
+	marking   sync.WaitGroup                     // of the marker that a failed sync leaves
+	retention atomic.Pointer[messages.Retention] // in force
+	closing   sync.Once
+	closed    chan struct{} // closed when Close begins
+	stopped   error         // what Close returned; valid after closing
 }
 
 // Open opens the store in opt.Dir, which is made when it is not there: it takes the lock, recovers what the last run left,
@@ -86,6 +87,7 @@ func Open(opt Options) (*Store, error) {
 		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
 		deleting: make(chan struct{}, 1),
 	}
+	s.retention.Store(&opt.Retention)
 	s.puts.New = func() any { return messages.NewPutMessage() }
 	s.onPlaced = s.placed
 	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them

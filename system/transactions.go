@@ -52,7 +52,7 @@ func (s *Store) Transactions(ctx context.Context, opt TransactionOptions) (*Tran
 	}
 	t.keeper, err = transaction.Start(ctx, root, pidName(transaction.Role), transaction.Config{
 		Store: s, Offsets: t.offsets, Host: s.opt.StoreHost, Check: opt.Check, Timeout: opt.Timeout, Interval: opt.Interval,
-		MaxCheck: opt.MaxCheck, Reserved: s.opt.FileReservedTime, Logger: s.opt.Logger,
+		MaxCheck: opt.MaxCheck, Logger: s.opt.Logger,
 	})
 	if err != nil {
 		err = errors.Join(err, t.offsets.Close())

@@ -277,6 +277,28 @@ func TestAMissingProducerLosesNothing(t *testing.T) {
 	})
 }
 
+// A shorter retention that is set at run time holds for transactions too: renewed in time, and given up before they expire.
+func TestTransactionsFollowTheRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, small(memfs.New()))
+		tx := begin(t, s, system.TransactionOptions{})
+		prepare(t, tx, draft("one"))
+		pass(30 * time.Minute)
+		half := messages.QueueKey{Topic: messages.TopicTransactionHalf}
+		require.EqualValues(t, 1, s.MaxOffset(half), "once an hour")
+		retention := s.Retention()
+		require.Equal(t, 72*time.Hour, retention.FileReservedTime)
+		retention.FileReservedTime = 50 * time.Minute
+		require.NoError(t, s.SetRetention(retention))
+		require.Equal(t, retention, s.Retention())
+		pass(2 * time.Minute)
+		require.EqualValues(t, 2, s.MaxOffset(half))
+		require.Empty(t, readable(t, s, givenUp))
+		pass(20 * time.Minute)
+		require.Equal(t, []string{"one"}, readable(t, s, givenUp))
+	})
+}
+
 // L69: every half message ends in exactly one place.
 func TestRandomImmunityLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

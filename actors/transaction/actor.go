@@ -50,8 +50,7 @@ func newActor(cfg Config) *transactions {
 	return &transactions{
 		cfg: cfg, stop: make(chan struct{}), ending: map[messages.QueueOffset]*ending{},
 		rules: rules{
-			timeout: cfg.Timeout, max: cfg.MaxCheck, reserved: cfg.Reserved, renewAfter: cfg.RenewAfter,
-			spread: messages.QueueOffset(cfg.Spread),
+			timeout: cfg.Timeout, max: cfg.MaxCheck, spread: messages.QueueOffset(cfg.Spread),
 		},
 	}
 }

@@ -29,6 +29,7 @@ type Store interface {
 	Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error)
 	LogRange() (first, end messages.PhysicalOffset)
 	FlushedTo() messages.PhysicalOffset
+	Retention() messages.Retention // fileReservedTime: older half messages are given up
 	AwaitDispatched(ctx context.Context) error
 }
 
@@ -51,9 +52,8 @@ type Config struct {
 	Timeout  time.Duration // transactionTimeOut: age of a half message at its first check; 0: 6 s
 	Interval time.Duration // transactionCheckInterval: between rounds; 0: 60 s
 	MaxCheck int           // transactionCheckMax: then a half message is given up; 0: 15
-	Reserved time.Duration // fileReservedTime: older half messages are given up; 0: 72 h
 
-	RenewAfter time.Duration // a half message is copied to the log's end so often; 0: 1 h, at most half of Reserved
+	RenewAfter time.Duration // a half message is copied to the log's end so often, at most half of the retention; 0: 1 h
 	Spread     int           // and when so many others are behind it; 0: 1,048,576
 	MaxWaiting int           // undecided half messages at once; further ones wait in their queue; 0: 131,072
 
@@ -70,8 +70,7 @@ func (c Config) defaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 6*time.Second)
 	c.Interval = cmp.Or(c.Interval, time.Minute)
 	c.MaxCheck = cmp.Or(c.MaxCheck, 15)
-	c.Reserved = cmp.Or(c.Reserved, 72*time.Hour)
-	c.RenewAfter = cmp.Or(c.RenewAfter, min(time.Hour, c.Reserved/2))
+	c.RenewAfter = cmp.Or(c.RenewAfter, time.Hour)
 	c.Spread = cmp.Or(c.Spread, 1<<20)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1<<17)
 	if c.Check == nil {

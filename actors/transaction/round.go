@@ -45,6 +45,8 @@ func (a *transactions) begin() {
 	if a.round != nil {
 		return
 	}
+	a.rules.reserved = a.cfg.Store.Retention().FileReservedTime // it may have changed
+	a.rules.renewAfter = min(a.cfg.RenewAfter, a.rules.reserved/2)
 	a.round = &round{end: a.cfg.Store.MaxOffset(halfQueue)}
 	a.step()
 }

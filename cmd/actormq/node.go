@@ -178,7 +178,6 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.Store, g.ConfigDir = n.store, n.store.ConfigDir()
 	g.Broker.Logger = log.With().Str("part", "broker").Logger()
 	g.Limits.Logger = log.With().Str("part", "gateway").Logger()
-	g.TransactionReserved = n.store.Options().FileReservedTime
 	g.Broker.Delays, _ = messages.ParseDelayLevels(n.store.Options().DelayLevels)
 	g.Tools.Options = func() map[string]string { return n.conf.Load().Effective() }
 	g.Tools.SetOptions = n.setOptions

@@ -54,7 +54,6 @@ type Config struct {
 	TransactionTimeout  time.Duration // transactionTimeOut; default 6 s
 	TransactionInterval time.Duration // transactionCheckInterval; default 60 s
 	TransactionMaxCheck int           // transactionCheckMax; default 15
-	TransactionReserved time.Duration // fileReservedTime of the store: older half messages are given up; default 72 h
 
 	OffsetInterval time.Duration // flushConsumerOffsetInterval; default 5 s
 	RefuseBackward bool          // commits of lower offsets are refused, unless a reset is expected

@@ -189,8 +189,7 @@ func (n *Node) startTransactions() (err error) {
 	n.broker.Transactions, err = transaction.Start(context.Background(), n.root, string(transaction.Role), transaction.Config{
 		Store: n.broker.Store, Offsets: n.broker.Offsets, Host: n.broker.StoreHost, Check: produce.New(n.broker).CheckBack,
 		Timeout: n.cfg.TransactionTimeout, Interval: n.cfg.TransactionInterval, MaxCheck: n.cfg.TransactionMaxCheck,
-		Reserved: n.cfg.TransactionReserved,
-		Logger:   n.broker.Logger,
+		Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.broker.Transactions.Close() })
 	return err

@@ -40,6 +40,7 @@ type Store interface {
 	MessageAt(at messages.PhysicalOffset) (messages.StoredMessage, error)
 	Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error)
 	LogRange() (first, end messages.PhysicalOffset)
+	Retention() messages.Retention
 	HoldsInMemory(q messages.QueueKey, at messages.QueueOffset) bool
 	FlushedTo() messages.PhysicalOffset
 	AwaitDispatched(ctx context.Context) error

@@ -248,16 +248,16 @@ func TestAYoungHalfIsNotAskedFor(t *testing.T) {
 func TestAMissingProducerLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := small(memfs.New())
-		opt.FileReservedTime = 8 * time.Hour
+		opt.FileReservedTime, opt.FlushInterval, opt.CleanInterval = 4*time.Hour, time.Minute, 10*time.Minute // fewer ticks
 		s := open(t, opt)
 		producer := &asked{answer: nil}
 		tx := begin(t, s, system.TransactionOptions{Check: producer.check, MaxCheck: 3, Interval: 10 * time.Minute})
 		h := prepare(t, tx, draft("one"))
-		pass(6 * time.Hour)
+		pass(3*time.Hour + 30*time.Minute)
 		require.Zero(t, producer.count())
 		half := messages.QueueKey{Topic: messages.TopicTransactionHalf}
 		copies := s.MaxOffset(half)
-		require.InDelta(t, 6, int(copies), 2, "one an hour or so")
+		require.InDelta(t, 4, int(copies), 1, "one an hour or so")
 		producer.comes(true)
 		pass(10 * time.Minute)
 		require.Equal(t, 1, producer.count())
@@ -272,7 +272,7 @@ func TestAMissingProducerLosesNothing(t *testing.T) {
 		require.Equal(t, 1, producer.count())
 		prepare(t, tx, draft("two"))
 		producer.comes(false)
-		pass(9 * time.Hour)
+		pass(5 * time.Hour)
 		require.Equal(t, []string{"two"}, readable(t, s, givenUp), "fileReservedTime")
 	})
 }

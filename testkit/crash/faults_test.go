@@ -140,7 +140,7 @@ func TestFaultsOfTheDisk(t *testing.T) {
 			var hits atomic.Int64
 			defer func() { require.Positive(t, hits.Load(), "the fault was not met") }()
 			inBubble(t, func(t *testing.T) {
-				for i := range 8 {
+				for i := range slower(8) {
 					mode, lift := modes[i%2], i/2%2 == 0
 					out, err := trial(uint64(i), mode, counted(&hits, f.hook()), lift).Run()
 					require.NoError(t, err, "%v, lifted %v: %v", mode, lift, out)
@@ -186,6 +186,10 @@ func touches(op memfs.Op) bool { return op.Kind != memfs.KindUsage }
 
 // One failure at every operation in turn, and a full disk from every operation on.
 func TestAFaultAtEveryOperation(t *testing.T) {
+	step := 11
+	if raced {
+		step = 37
+	}
 	for name, f := range map[string]struct {
 		err    error
 		always bool
@@ -198,7 +202,7 @@ func TestAFaultAtEveryOperation(t *testing.T) {
 		for _, mode := range modes {
 			t.Run(fmt.Sprint(name, " ", mode), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					for at, reached := 0, true; reached; at += 11 {
+					for at, reached := 0, true; reached; at += step {
 						reached = false
 						n := 0
 						fault := locked(func(op memfs.Op) error {

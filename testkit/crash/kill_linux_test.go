@@ -36,7 +36,25 @@ type node struct {
 	broker  string
 	cmd     *exec.Cmd
 	ended   chan error
-	said    bytes.Buffer // standard error, of all its lives
+	said    said // standard error, of all its lives
+}
+
+// said is what a process has said so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // buildNode builds the program.

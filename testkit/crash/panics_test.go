@@ -52,7 +52,7 @@ func TestPanicsInStorageActors(t *testing.T) {
 			var hits atomic.Int64
 			defer func() { require.Positive(t, hits.Load(), "nothing panicked") }()
 			inBubble(t, func(t *testing.T) {
-				for i := range 8 {
+				for i := range slower(8) {
 					mode, lift := modes[i%2], i/2%2 == 0
 					out, err := trial(uint64(i), mode, counted(&hits, panics(b.match(), b.every)), lift).Run()
 					require.NoError(t, err, "%v, lifted %v: %v", mode, lift, out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -54,7 +55,8 @@ type run struct {
 	opt   system.Options
 	model Model
 
-	store  *system.Store // nil while closed
+	store  *system.Store                // nil while closed
+	opened atomic.Pointer[system.Store] // the same, for whoever makes the disk crash
 	tx     *system.Transactions
 	trip   *trip
 	window window // at the crash
@@ -123,7 +125,7 @@ func (r *run) setTrip(at int) {
 // before runs when the crash happens.
 func (r *run) before() {
 	r.window = window{flushed: 1 << 62} // while nothing is open everything acknowledged is durable
-	if s := r.store; s != nil {
+	if s := r.opened.Load(); s != nil {
 		o := s.Options()
 		r.window = window{flushed: s.FlushedTo(), late: o.FlushThorough + 2*o.FlushInterval}
 	}
@@ -176,11 +178,17 @@ func (r *run) open() error {
 		}
 		return fmt.Errorf("open: %w", err)
 	}
-	r.store = s
+	r.is(s)
 	if r.tx, err = s.Transactions(context.Background(), system.TransactionOptions{}); err != nil && !r.trip.happened() {
 		return fmt.Errorf("start transactions: %w", err)
 	}
 	return nil
+}
+
+// is notes which store is open.
+func (r *run) is(s *system.Store) {
+	r.store = s
+	r.opened.Store(s)
 }
 
 // shut closes the store after a crash: what it says does not matter any more.
@@ -191,7 +199,7 @@ func (r *run) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_ = r.store.Close(ctx)
-	r.store = nil
+	r.is(nil)
 	r.Settle()
 }
 
@@ -205,7 +213,7 @@ func (r *run) reopen() error {
 	if err != nil {
 		return fmt.Errorf("clean stop: %w", err)
 	}
-	r.store = nil
+	r.is(nil)
 	r.model.settled()
 	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
 	return r.open()

@@ -161,7 +161,7 @@ func (r *run) leave(out *Outcome) error {
 	defer cancel()
 	out.Stopped = r.store.Close(ctx)
 	r.Settle()
-	r.store = nil
+	r.is(nil)
 	if !early {
 		if out.Stopped == nil {
 			r.model.settled()

@@ -1,17 +1,16 @@
 package clients_test
 
 import (
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/actormq/actormq/actors/clients"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,15 +57,9 @@ func (c *channel) cause() error {
 
 func start(t testing.TB, cfg clients.Config) *clients.Keeper {
 	t.Helper()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
-	k, err := clients.Start(system.Root, "clients", cfg)
+	k, err := clients.Start(fixture.System(t).Root, "clients", cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, k.Close())
-		system.Shutdown()
-	})
+	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k
 }
 

@@ -3,8 +3,6 @@ package delay_test
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,6 +23,7 @@ import (
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -84,9 +83,7 @@ func newRig(t *testing.T, levels string, change func(*delay.Config)) *rig {
 	r.log.Add(r.seg)
 	r.queues, err = consumequeue.OpenTable(r.disk, "store/consumequeue", consumequeue.Options{FileBytes: 6_000_000})
 	require.NoError(t, err)
-	r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}), actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	r.system = actor.NewActorSystem(fixture.Quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	r.flushing = r.spawn("flusher", flusher.New(flusher.Config{
 		Disk: r.disk, Log: r.log, CheckpointPath: "store/checkpoint", Logger: zerolog.Nop(),
 	}))

@@ -1,8 +1,6 @@
 package filewatch_test
 
 import (
-	"io"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/actormq/actormq/actors/filewatch"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -22,9 +21,7 @@ func TestAChangeIsToldOnce(t *testing.T) {
 		disk := memfs.New()
 		write := func(name, text string) { require.NoError(t, metadata.WriteText(disk, name, []byte(text))) }
 		write("conf/a.yml", "one")
-		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}))
+		system := actor.NewActorSystem(fixture.Quiet)
 		told := make(chan struct{}, 10)
 		pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(messages.FilesChanged); ok {

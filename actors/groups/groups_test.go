@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/actors/groups"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -150,12 +151,12 @@ func TestRestartKeepsState(t *testing.T) {
 	_, err = k.Ensure(t.Context(), "gone")
 	require.NoError(t, err)
 	require.NoError(t, k.Delete(t.Context(), "gone"))
-	before, text := k.Table(), read(t, disk, file)
+	before, text := k.Table(), string(fixture.ReadFile(t, disk, file))
 
 	again := start(t, options(disk.Crash(1))) // a power cut, without any Close
 	require.Equal(t, before, again.Table())
 	require.NoError(t, again.Close())
-	require.Equal(t, text, read(t, disk, file))
+	require.Equal(t, text, string(fixture.ReadFile(t, disk, file)))
 }
 
 // The file as the original writes it, member by member (spec/store.md §13.2).
@@ -164,7 +165,7 @@ func TestFileShape(t *testing.T) {
 	k := start(t, options(disk))
 	_, err := k.Ensure(t.Context(), "g1")
 	require.NoError(t, err)
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 	require.Contains(t, text, "\t\t\"g1\": {\n\t\t\t\"brokerId\": 0,\n\t\t\t\"consumeBroadcastEnable\": true,\n\t\t\t\"consumeEnable\": true,\n"+
 		"\t\t\t\"consumeFromMinEnable\": true,\n\t\t\t\"groupName\": \"g1\",\n\t\t\t\"notifyConsumerIdsChangedEnable\": true,\n"+
 		"\t\t\t\"retryMaxTimes\": 16,\n\t\t\t\"retryQueueNums\": 1,\n\t\t\t\"whichBrokerWhenConsumeSlowly\": 1\n\t\t}")
@@ -195,10 +196,10 @@ func TestFileOfARealBroker(t *testing.T) {
 
 func TestUnknownMembersAreKept(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte(`{"dataVersion":{"counter":1,"timestamp":5},"later":1,"subscriptionGroupTable":{"g":{"groupName":"g","attributes":{"a":"b"}}}}`))
+	fixture.WriteFile(t, disk, file, []byte(`{"dataVersion":{"counter":1,"timestamp":5},"later":1,"subscriptionGroupTable":{"g":{"groupName":"g","attributes":{"a":"b"}}}}`))
 	k := start(t, options(disk))
 	require.NoError(t, k.Update(t.Context(), defaultsOf(t, "g")))
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 	require.Contains(t, text, `"later": 1`)
 	require.Contains(t, text, `"attributes": {`)
 }
@@ -268,10 +269,10 @@ func TestFailedSaveChangesNothing(t *testing.T) {
 
 func TestUnreadableFileStopsTheStart(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte(`{"dataVersion":`))
-	_, err := groups.Start(newSystem(t).Root, "groups", options(disk))
+	fixture.WriteFile(t, disk, file, []byte(`{"dataVersion":`))
+	_, err := groups.Start(fixture.System(t).Root, "groups", options(disk))
 	require.ErrorContains(t, err, file)
-	put(t, disk, file+".bak", []byte(`{"dataVersion":{"counter":3,"timestamp":9},"subscriptionGroupTable":{"g":{"groupName":"g"}}}`))
+	fixture.WriteFile(t, disk, file+".bak", []byte(`{"dataVersion":{"counter":3,"timestamp":9},"subscriptionGroupTable":{"g":{"groupName":"g"}}}`))
 	_, ok := start(t, options(disk)).Lookup("g")
 	require.True(t, ok, "the backup is good")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/index"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -48,8 +48,7 @@ type rig struct {
 
 func newRig(t *testing.T, p index.Params, disk *memfs.Disk) *rig {
 	t.Helper()
-	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	system := actor.NewActorSystem(quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	system := actor.NewActorSystem(fixture.Quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	t.Cleanup(system.Shutdown)
 	r := &rig{
 		t: t, disk: disk, params: p, box: mailbox.New(mailbox.Options{}), told: make(chan messages.IndexFlushed, 100),

@@ -5,36 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t testing.TB, cfg locks.Config) *locks.Keeper {
 	t.Helper()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
 	cfg.Logger = zerolog.New(io.Discard)
-	k, err := locks.Start(system.Root, "locks", cfg)
+	k, err := locks.Start(fixture.System(t).Root, "locks", cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, k.Close())
-		system.Shutdown()
-	})
+	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k
 }
 

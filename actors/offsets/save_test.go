@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -212,8 +213,8 @@ func TestPowerCutDuringSave(t *testing.T) {
 // L44: offsets that can't be read do not stop the start; the file is kept, and it is told.
 func TestUnreadableFile(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte("\x00\x00garbage"))
-	put(t, disk, file+".bak", []byte(`{"offsetTable":`))
+	fixture.WriteFile(t, disk, file, []byte("\x00\x00garbage"))
+	fixture.WriteFile(t, disk, file+".bak", []byte(`{"offsetTable":`))
 	k := start(t, options(disk))
 	require.ErrorContains(t, k.LoadErr(), file)
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
@@ -231,8 +232,8 @@ func TestUnreadableFile(t *testing.T) {
 	require.NoError(t, again.LoadErr())
 	require.EqualValues(t, 1, again.Lookup("g", key("T")))
 
-	put(t, disk, "other/c.json", []byte("garbage"))
-	put(t, disk, "other/c.json.bak", []byte(`{"offsetTable":{"T@g":{0:8}}}`))
+	fixture.WriteFile(t, disk, "other/c.json", []byte("garbage"))
+	fixture.WriteFile(t, disk, "other/c.json.bak", []byte(`{"offsetTable":{"T@g":{0:8}}}`))
 	cfg := options(disk)
 	cfg.Path = "other/c.json"
 	k = start(t, cfg)
@@ -262,7 +263,7 @@ func TestFileShape(t *testing.T) {
 	require.NoError(t, k.CommitWait(t.Context(), "g1", key("TopicTest", 1), 7))
 	require.NoError(t, k.CommitWait(t.Context(), "g1", key("TopicTest", 0), 5))
 	require.NoError(t, k.Save(t.Context()))
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 	require.Equal(t, "{\n\t\"offsetTable\": {\n\t\t\"TopicTest@g1\": {\n\t\t\t\"0\": 5,\n\t\t\t\"1\": 7\n\t\t}\n\t}\n}\n", text)
 	require.True(t, json.Valid([]byte(text)))
 	body, err := k.JSON()
@@ -271,7 +272,7 @@ func TestFileShape(t *testing.T) {
 
 	_, err = k.Remove(t.Context(), "g1", "")
 	require.NoError(t, err)
-	require.Equal(t, "{\n\t\"offsetTable\": {}\n}\n", read(t, disk, file))
+	require.Equal(t, "{\n\t\"offsetTable\": {}\n}\n", string(fixture.ReadFile(t, disk, file)))
 }
 
 func TestFileOfARealBroker(t *testing.T) {
@@ -289,12 +290,12 @@ func TestFileOfARealBroker(t *testing.T) {
 
 func TestOtherMembersAreKept(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte(`{"dataVersion":{"counter":1},"lmqOffsetTable":{"%LMQ%a@g":9},`+
+	fixture.WriteFile(t, disk, file, []byte(`{"dataVersion":{"counter":1},"lmqOffsetTable":{"%LMQ%a@g":9},`+
 		`"offsetTable":{"T@g":{"0":1,"1":-1},"noseparator":{"0":1},"E@g":{}}}`))
 	k := start(t, options(disk))
 	require.Equal(t, map[int32]messages.QueueOffset{0: 1}, k.Queues("g", "T"))
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
 	require.NoError(t, k.Save(t.Context()))
 	require.JSONEq(t, `{"dataVersion":{"counter":1},"lmqOffsetTable":{"%LMQ%a@g":9},"offsetTable":{"T@g":{"0":2},"E@g":{}}}`,
-		read(t, disk, file))
+		string(fixture.ReadFile(t, disk, file)))
 }

@@ -2,7 +2,6 @@ package pullhold
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,8 +34,7 @@ type rig struct {
 
 func newRig(t testing.TB, limit int) *rig {
 	t.Helper()
-	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	system := actor.NewActorSystem(quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	system := actor.NewActorSystem(fixture.Quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	t.Cleanup(system.Shutdown)
 	r := &rig{t: t, max: map[messages.QueueKey]messages.QueueOffset{}, box: mailbox.New(mailbox.Options{})}
 	r.hold = New(Config{Max: r.end, Limit: limit})

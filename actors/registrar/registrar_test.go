@@ -3,8 +3,6 @@ package registrar_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/registrar"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // heard is a request as a name server hears it.
@@ -81,9 +80,7 @@ func after(d time.Duration) {
 func bubble(t *testing.T, cfg registrar.Config, test func(*testing.T, *names, *registrar.Registrar)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &names{began: time.Now(), calls: make(chan heard, 1000), down: map[string]bool{}, stuck: map[string]bool{}}
-		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}))
+		system := actor.NewActorSystem(fixture.Quiet)
 		cfg.NameServers, cfg.Call = []string{"one", "two"}, n.call
 		cfg.Broker = func() registrar.Broker {
 			return registrar.Broker{RegisterBrokerHeader: remoting.RegisterBrokerHeader{BrokerName: "b", BrokerAddr: "h:1", ClusterName: "C"}}

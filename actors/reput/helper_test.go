@@ -3,7 +3,6 @@ package reput
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"path"
 	"sync/atomic"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -146,8 +146,7 @@ type node struct {
 
 func newNode(t testing.TB) *node {
 	t.Helper()
-	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	n := &node{t: t, system: actor.NewActorSystem(quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))}
+	n := &node{t: t, system: actor.NewActorSystem(fixture.Quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))}
 	t.Cleanup(n.system.Shutdown)
 	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/actormq/actormq/actors/topics"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -44,7 +45,7 @@ func TestPowerCutDuringSave(t *testing.T) {
 
 	seen := map[bool]int{}
 	for i, picture := range pictures {
-		again, err := topics.Start(newSystem(t).Root, "again", options(picture))
+		again, err := topics.Start(fixture.System(t).Root, "again", options(picture))
 		require.NoError(t, err, "picture %d", i)
 		_, ok := again.Lookup("Old")
 		require.True(t, ok, "picture %d", i)
@@ -88,11 +89,11 @@ func TestFailedSaveChangesNothing(t *testing.T) {
 
 func TestUnreadableFileStopsTheStart(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte(`{"dataVersion":`))
-	_, err := topics.Start(newSystem(t).Root, "topics", options(disk))
+	fixture.WriteFile(t, disk, file, []byte(`{"dataVersion":`))
+	_, err := topics.Start(fixture.System(t).Root, "topics", options(disk))
 	require.ErrorContains(t, err, file)
 
-	put(t, disk, file+".bak", []byte(`{"dataVersion":{"counter":3,"timestamp":9},"topicConfigTable":{"T":{"perm":6,"topicName":"T"}}}`))
+	fixture.WriteFile(t, disk, file+".bak", []byte(`{"dataVersion":{"counter":3,"timestamp":9},"topicConfigTable":{"T":{"perm":6,"topicName":"T"}}}`))
 	_, ok := start(t, options(disk)).Lookup("T")
 	require.True(t, ok, "the backup is good")
 }

@@ -2,9 +2,6 @@ package topics_test
 
 import (
 	"io"
-	"log/slog"
-	"os"
-	"path"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -16,6 +13,7 @@ import (
 	"github.com/actormq/actormq/actors/topics"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -30,19 +28,10 @@ func options(disk vfs.Disk) topics.Config {
 	}
 }
 
-func newSystem(t testing.TB) *actor.ActorSystem {
-	t.Helper()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
-	t.Cleanup(system.Shutdown)
-	return system
-}
-
 // start starts a keeper that ends with the test.
 func start(t testing.TB, cfg topics.Config) *topics.Keeper {
 	t.Helper()
-	k, err := topics.Start(newSystem(t).Root, "topics", cfg)
+	k, err := topics.Start(fixture.System(t).Root, "topics", cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k
@@ -51,7 +40,7 @@ func start(t testing.TB, cfg topics.Config) *topics.Keeper {
 // listen returns a listener that has taken a message when Send returns, and what it has taken.
 func listen(t *testing.T) (actors.Peer, func() []messages.TopicsChanged) {
 	t.Helper()
-	system := newSystem(t)
+	system := fixture.System(t)
 	var told []messages.TopicsChanged
 	pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if m, ok := ctx.Message().(messages.TopicsChanged); ok {
@@ -62,38 +51,5 @@ func listen(t *testing.T) (actors.Peer, func() []messages.TopicsChanged) {
 	return actors.NewPeer(system.Root, pid), func() []messages.TopicsChanged { return told }
 }
 
-// put writes a file onto a disk, durably.
-func put(t *testing.T, disk vfs.Disk, name string, data []byte) {
-	t.Helper()
-	require.NoError(t, disk.MkdirAll(path.Dir(name)))
-	f, err := disk.Create(name)
-	require.NoError(t, err)
-	_, err = f.WriteAt(data, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.DataSync())
-	require.NoError(t, f.Close())
-	require.NoError(t, disk.SyncDir(path.Dir(name)))
-}
-
-func read(t *testing.T, disk vfs.Disk, name string) string {
-	t.Helper()
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	data := make([]byte, size)
-	_, err = f.ReadAt(data, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return string(data)
-}
-
 // golden returns a disk with the file of a real broker.
-func golden(t *testing.T) *memfs.Disk {
-	t.Helper()
-	data, err := os.ReadFile("testdata/topics.json")
-	require.NoError(t, err)
-	disk := memfs.New()
-	put(t, disk, file, data)
-	return disk
-}
+func golden(t *testing.T) *memfs.Disk { return fixture.Disk(t, file, "topics.json") }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -295,13 +296,13 @@ func TestRestartKeepsState(t *testing.T) {
 	require.NoError(t, k.Update(t.Context(), metadata.TopicConfig{TopicName: "Deleted", Perm: 6}))
 	require.NoError(t, k.Delete(t.Context(), "Deleted"))
 	before := k.Table()
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 
 	// A power cut, without any Close.
 	again := start(t, options(disk.Crash(1)))
 	require.Equal(t, before, again.Table())
 	require.NoError(t, again.Close())
-	require.Equal(t, text, read(t, disk, file), "a start that finds everything writes nothing")
+	require.Equal(t, text, string(fixture.ReadFile(t, disk, file)), "a start that finds everything writes nothing")
 }
 
 // The file as the original writes it, member by member (spec/store.md §13.2).
@@ -310,7 +311,7 @@ func TestFileShape(t *testing.T) {
 	k := start(t, options(disk))
 	_, err := k.EnsureForSend(t.Context(), "TopicTest", "TBW102", 4, false)
 	require.NoError(t, err)
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 	require.Contains(t, text, "\t\t\"TopicTest\": {\n\t\t\t\"order\": false,\n\t\t\t\"perm\": 6,\n\t\t\t\"readQueueNums\": 4,\n"+
 		"\t\t\t\"topicFilterType\": \"SINGLE_TAG\",\n\t\t\t\"topicName\": \"TopicTest\",\n\t\t\t\"topicSysFlag\": 0,\n"+
 		"\t\t\t\"writeQueueNums\": 4\n\t\t}")
@@ -345,11 +346,11 @@ func TestFileOfARealBroker(t *testing.T) {
 
 func TestUnknownMembersAreKept(t *testing.T) {
 	disk := memfs.New()
-	put(t, disk, file, []byte(`{"dataVersion":{"counter":1,"timestamp":5},"later":{"x":1},"topicConfigTable":{"T":{"attributes":{"a":"b"},`+
+	fixture.WriteFile(t, disk, file, []byte(`{"dataVersion":{"counter":1,"timestamp":5},"later":{"x":1},"topicConfigTable":{"T":{"attributes":{"a":"b"},`+
 		`"order":false,"perm":6,"readQueueNums":4,"topicFilterType":"SINGLE_TAG","topicName":"T","topicSysFlag":0,"writeQueueNums":4}}}`))
 	k := start(t, options(disk))
 	require.NoError(t, k.Update(t.Context(), metadata.TopicConfig{TopicName: "T", ReadQueueNums: 5, WriteQueueNums: 5, Perm: 6}))
-	text := read(t, disk, file)
+	text := string(fixture.ReadFile(t, disk, file))
 	require.Contains(t, text, `"later": {`)
 	require.Contains(t, text, `"attributes": {`)
 }

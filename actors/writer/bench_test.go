@@ -2,7 +2,6 @@ package writer
 
 import (
 	"fmt"
-	"log/slog"
 	"path"
 	"runtime/debug"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 const (
@@ -192,9 +192,7 @@ var benchSystems atomic.Int32
 
 func startWriter(b *testing.B, log *commitlog.Log) port {
 	b.Helper()
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}))
+	system := actor.NewActorSystem(fixture.Quiet)
 	w := &wrapping{Actor: New(Config{Log: log})}
 	mb := mailbox.New(mailbox.Options{InlineBatches: 16, Receiver: w, OnPanic: w.Panicked})
 	props := actor.PropsFromProducer(func() actor.Actor { return w }, actor.WithMailbox(mb.Producer()))

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -64,9 +64,8 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 	require.Empty(t, foreign)
 	require.NoError(t, r.disk.MkdirAll("store"))
 	r.log = log
-	r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.DiscardHandler)
-	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // its goroutine outlives a test by so much
+	// The goroutine of the dead letters outlives a test by so much.
+	r.system = actor.NewActorSystem(fixture.Quiet, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	quiet := zerolog.New(io.Discard)
 
 	alloc := r.spawn("allocator", allocator.New(allocator.Config{

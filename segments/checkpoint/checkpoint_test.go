@@ -4,13 +4,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"path"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/segments"
-	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -25,28 +24,6 @@ func newDisk(t testing.TB) *memfs.Disk {
 	return disk
 }
 
-func writeFile(t testing.TB, disk vfs.Disk, name string, b []byte) {
-	f, err := disk.Create(name)
-	require.NoError(t, err)
-	_, err = f.WriteAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.DataSync())
-	require.NoError(t, f.Close())
-	require.NoError(t, disk.SyncDir(path.Dir(name)))
-}
-
-func readFile(t testing.TB, disk vfs.Disk, name string) []byte {
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return b
-}
-
 func TestVector(t *testing.T) {
 	disk := newDisk(t)
 	v := Values{PhysicMs: 1700000000123, LogicsMs: 1700000000123}
@@ -54,7 +31,7 @@ func TestVector(t *testing.T) {
 	want := make([]byte, 4096)
 	_, err := hex.Decode(want, []byte("0000018bcfe5687b0000018bcfe5687b0000000000000000"))
 	require.NoError(t, err)
-	require.Equal(t, want, readFile(t, disk, name))
+	require.Equal(t, want, fixture.ReadFile(t, disk, name))
 	got, err := Load(disk.Crash(1), name)
 	require.NoError(t, err)
 	require.Equal(t, v, got)
@@ -93,7 +70,7 @@ func TestLoadWhatIsNoCheckpoint(t *testing.T) {
 	} {
 		content, err := hex.DecodeString(c.content)
 		require.NoError(t, err)
-		writeFile(t, disk, name, content)
+		fixture.WriteFile(t, disk, name, content)
 		v, err := Load(disk, name)
 		require.ErrorIs(t, err, c.err)
 		require.Zero(t, v)
@@ -106,7 +83,7 @@ func TestLoadWhatIsNoCheckpoint(t *testing.T) {
 		v, err = Load(disk, name)
 		require.NoError(t, err)
 		require.Equal(t, Values{7, 8, 9}, v)
-		require.Len(t, readFile(t, disk, name), 4096)
+		require.Len(t, fixture.ReadFile(t, disk, name), 4096)
 		require.NoError(t, disk.Remove(name))
 	}
 }
@@ -117,9 +94,9 @@ func TestSaveKeepsWhatLaterReleasesAdd(t *testing.T) {
 	for i := range page {
 		page[i] = byte(i % 100)
 	}
-	writeFile(t, disk, name, page)
+	fixture.WriteFile(t, disk, name, page)
 	require.NoError(t, Save(disk, name, Values{1, 2, 3}))
-	require.Equal(t, page[24:], readFile(t, disk, name)[24:])
+	require.Equal(t, page[24:], fixture.ReadFile(t, disk, name)[24:])
 }
 
 // TestCrashAtEveryStep ends a Save before each of its operations: the old or the new values load.
@@ -209,7 +186,7 @@ func TestAbort(t *testing.T) {
 			require.True(t, there)
 		}
 	}
-	writeFile(t, disk, marker+"2", []byte("4711"))
+	fixture.WriteFile(t, disk, marker+"2", []byte("4711"))
 	there, err := HasAbort(disk, marker+"2")
 	require.NoError(t, err)
 	require.True(t, there, "5.x writes a pid into it")
@@ -235,7 +212,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("\x00\x00\x01\x8b\xcf\xe5\x68\x7b\x80\x00\x01\x8b\xcf\xe5\x68\x7b\x00\x00\x00\x00\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		disk := newDisk(t)
-		writeFile(t, disk, name, data)
+		fixture.WriteFile(t, disk, name, data)
 		v, err := Load(disk, name)
 		if err != nil {
 			require.ErrorIs(t, err, ErrDamaged)

@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -157,9 +158,9 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := memfs.New()
-			writeFile(t, disk, dir+"/20231114221320100", good)
-			writeFile(t, disk, dir+"/20231114221320200", c.content)
-			writeFile(t, disk, dir+"/20231114221320300", good)
+			fixture.WriteFile(t, disk, dir+"/20231114221320100", good)
+			fixture.WriteFile(t, disk, dir+"/20231114221320200", c.content)
+			fixture.WriteFile(t, disk, dir+"/20231114221320300", good)
 			s := openSet(t, disk, p)
 			require.Equal(t, 2, s.Len())
 			require.Len(t, s.Damaged(), 1)
@@ -177,8 +178,8 @@ func TestDamage(t *testing.T) {
 func TestFileWithoutEntries(t *testing.T) {
 	disk := memfs.New()
 	full := unhex(t, rolledFirst)
-	writeFile(t, disk, dir+"/20231114221320100", full)
-	writeFile(t, disk, dir+"/20231114221320200", make([]byte, len(full)))
+	fixture.WriteFile(t, disk, dir+"/20231114221320100", full)
+	fixture.WriteFile(t, disk, dir+"/20231114221320200", make([]byte, len(full)))
 	s := openSet(t, disk, params(4, 4))
 	require.Empty(t, s.Damaged())
 	require.Equal(t, messages.PhysicalOffset(0xca), s.EndPhysical())
@@ -192,9 +193,9 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	disk, s := newSet(t, params(5, 11))
 	put(t, s, 0, 5)
 	require.NoError(t, s.Flush())
-	writeFile(t, disk, dir+"/notes.txt", []byte("hello"))
-	writeFile(t, disk, dir+"/20231114221320300x", []byte("hello"))
-	writeFile(t, disk, dir+".new", []byte("half made"))
+	fixture.WriteFile(t, disk, dir+"/notes.txt", []byte("hello"))
+	fixture.WriteFile(t, disk, dir+"/20231114221320300x", []byte("hello"))
+	fixture.WriteFile(t, disk, dir+".new", []byte("half made"))
 	s = openSet(t, disk, params(5, 11))
 	require.Equal(t, []string{dir + "/20231114221320300x", dir + "/notes.txt"}, s.Ignored())
 	require.Empty(t, s.Damaged())
@@ -225,7 +226,7 @@ func FuzzOpen(f *testing.F) {
 		disk := memfs.New()
 		file := make([]byte, 480)
 		copy(file, data)
-		writeFile(t, disk, dir+"/20231114221320100", file)
+		fixture.WriteFile(t, disk, dir+"/20231114221320100", file)
 		s := openSet(t, disk, p)
 		found, err := s.Query("TopicTest", key, 64, 0, ever)
 		require.NoError(t, err)
@@ -312,7 +313,7 @@ func TestChainThatDoesNotFallEnds(t *testing.T) {
 		copy(content, unhex(t, specFile))
 		content[40+10*4+2*20+19] = before // entry 2, #k1
 		disk := memfs.New()
-		writeFile(t, disk, dir+"/20231114221320100", content)
+		fixture.WriteFile(t, disk, dir+"/20231114221320100", content)
 		found, err := openSet(t, disk, params(10, 20)).Query("TopicTest", "k1", 1000, 0, ever)
 		require.NoError(t, err)
 		require.Equal(t, offsets(0), found)
@@ -324,7 +325,7 @@ func TestTruncateDropsAFileWhoseFirstEntryIsNotItsOwn(t *testing.T) {
 	copy(content, unhex(t, specFile))
 	content[23] = 91 // beginPhyOffset; the first entry says 0
 	disk := memfs.New()
-	writeFile(t, disk, dir+"/20231114221320100", content)
+	fixture.WriteFile(t, disk, dir+"/20231114221320100", content)
 	s := openSet(t, disk, params(10, 20))
 	require.NoError(t, s.Truncate(1<<40))
 	require.Zero(t, s.Len())

@@ -2,8 +2,6 @@ package index
 
 import (
 	"encoding/hex"
-	"io/fs"
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -73,20 +71,6 @@ func readFile(t testing.TB, disk vfs.Disk, name string) []byte {
 	require.Equal(t, len(b), n, err)
 	require.NoError(t, f.Close())
 	return b
-}
-
-func writeFile(t testing.TB, disk vfs.Disk, name string, b []byte) {
-	require.NoError(t, disk.MkdirAll(path.Dir(name)))
-	if err := disk.Remove(name); err != nil {
-		require.ErrorIs(t, err, fs.ErrNotExist)
-	}
-	f, err := disk.Create(name)
-	require.NoError(t, err)
-	_, err = f.WriteAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.DataSync())
-	require.NoError(t, f.Close())
-	require.NoError(t, disk.SyncDir(path.Dir(name)))
 }
 
 // put indexes key k<i> of a record of 100 bytes, one a second.

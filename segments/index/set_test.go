@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -95,8 +96,8 @@ func TestRolledFiles(t *testing.T) {
 	require.Equal(t, unhex(t, rolledSecondHead+ourFirstEntry+rolledSecondRest), readFile(t, disk, dir+"/"+list[1]))
 
 	theirs := memfs.New()
-	writeFile(t, theirs, dir+"/20231114221320123", unhex(t, rolledFirst))
-	writeFile(t, theirs, dir+"/20231114221335123", unhex(t, rolledSecondHead+theirFirstEntry+rolledSecondRest))
+	fixture.WriteFile(t, theirs, dir+"/20231114221320123", unhex(t, rolledFirst))
+	fixture.WriteFile(t, theirs, dir+"/20231114221335123", unhex(t, rolledSecondHead+theirFirstEntry+rolledSecondRest))
 	for _, s := range []*Set{s, openSet(t, theirs, params(4, 4))} {
 		require.Equal(t, messages.PhysicalOffset(0x1f9), s.EndPhysical())
 		for i := range 6 {

@@ -3,7 +3,6 @@ package metadata
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"path"
 	"strconv"
 	"testing"
@@ -12,24 +11,11 @@ import (
 
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
 const name = "/store/config/consumerOffset.json"
-
-func writeFile(t testing.TB, disk vfs.Disk, name, content string) {
-	require.NoError(t, disk.MkdirAll(path.Dir(name)))
-	if err := disk.Remove(name); err != nil {
-		require.ErrorIs(t, err, fs.ErrNotExist)
-	}
-	f, err := disk.Create(name)
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte(content), 0)
-	require.NoError(t, err)
-	require.NoError(t, f.DataSync())
-	require.NoError(t, f.Close())
-	require.NoError(t, disk.SyncDir(path.Dir(name)))
-}
 
 func text(t testing.TB, disk vfs.Disk, name string) string {
 	b, err := readAll(disk, name)
@@ -81,7 +67,7 @@ func TestTheirFilesAreReadAndOursAreStandard(t *testing.T) {
 		{theirGroups, &GroupTable{}, &groups, ""},
 	} {
 		disk := memfs.New()
-		writeFile(t, disk, name, c.theirs)
+		fixture.WriteFile(t, disk, name, []byte(c.theirs))
 		found, err := Load(disk, name, c.got)
 		require.NoError(t, err)
 		require.True(t, found)
@@ -113,7 +99,7 @@ func TestUnknownMembersAreKept(t *testing.T) {
 		"topicConfigTable":{"T":{"attributes":{"message.type":"FIFO"},"order":true,"perm":6,"readQueueNums":8,
 		"topicFilterType":"MULTI_TAG","topicName":"T","topicSysFlag":0,"writeQueueNums":8}},"zNew":null}`
 	disk := memfs.New()
-	writeFile(t, disk, name, content)
+	fixture.WriteFile(t, disk, name, []byte(content))
 	var table TopicTable
 	_, err := Load(disk, name, &table)
 	require.NoError(t, err)
@@ -132,7 +118,7 @@ func TestUnknownMembersAreKept(t *testing.T) {
 			"consumeBroadcastEnable":true,"consumeEnable":true,"consumeFromMinEnable":true,"consumeMessageOrderly":false,"groupName":"g",
 			"notifyConsumerIdsChangedEnable":true,"retryMaxTimes":16,"retryQueueNums":1,"whichBrokerWhenConsumeSlowly":1}}}`},
 	} {
-		writeFile(t, disk, name, c.content)
+		fixture.WriteFile(t, disk, name, []byte(c.content))
 		_, err := Load(disk, name, c.v)
 		require.NoError(t, err)
 		require.NoError(t, Save(disk, name, c.v))
@@ -165,7 +151,7 @@ func TestBackup(t *testing.T) {
 			disk := memfs.New()
 			for file, content := range map[string]string{name: c.main, name + ".bak": c.bak} {
 				if content != "-" {
-					writeFile(t, disk, file, content)
+					fixture.WriteFile(t, disk, file, []byte(content))
 				}
 			}
 			got := OffsetTable{LMQOffsets: map[string]int64{"before": 1}}
@@ -195,9 +181,9 @@ func TestDamagedFileIsNotBackedUp(t *testing.T) {
 	disk := memfs.New()
 	require.NoError(t, Save(disk, name, offsets(1)))
 	require.NoError(t, Save(disk, name, offsets(2)))
-	writeFile(t, disk, name, "\x00\x00\x00")
+	fixture.WriteFile(t, disk, name, []byte("\x00\x00\x00"))
 	require.NoError(t, Save(disk, name, offsets(3)))
-	writeFile(t, disk, name, "\x00\x00\x00")
+	fixture.WriteFile(t, disk, name, []byte("\x00\x00\x00"))
 	got, found := load(t, disk)
 	require.True(t, found)
 	require.Equal(t, offsets(1), got)
@@ -319,7 +305,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, v := range []any{&OffsetTable{}, &DelayOffsets{}, &TopicTable{}, &GroupTable{}} {
 			disk := memfs.New()
-			writeFile(t, disk, name, string(data))
+			fixture.WriteFile(t, disk, name, data)
 			found, err := Load(disk, name, v)
 			if err != nil {
 				require.ErrorIs(t, err, ErrDamaged)

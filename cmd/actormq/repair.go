@@ -43,7 +43,7 @@ func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply bool) error 
 	if err != nil {
 		return err
 	}
-	o := store.Options{FullScan: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true}
+	o := store.Options{FullScan: true, LogIsGone: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true}
 	last := ""
 	o.Progress = func(p store.Progress) {
 		if p.Step != last {

@@ -444,11 +444,23 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	require.Equal(t, before, tree(t, disk, "s"))
 }
 
-// TestMissingCommitLog: queues and index without a log are worth nothing.
+// TestMissingCommitLog: a log that is gone is refused; once that is meant, queues and index are worth nothing.
 func TestMissingCommitLog(t *testing.T) {
 	disk, _ := closed(t, 50)
 	removeTree(t, disk, "s/commitlog")
-	c, report := recovered(t, disk)
+	before := tree(t, disk, "s", "/lock")
+	_, err := store.Open(disk, testParams(), testOptions())
+	require.ErrorIs(t, err, store.ErrNoLog)
+	require.ErrorContains(t, err, "s/commitlog")
+	require.Equal(t, before, tree(t, disk, "s", "/lock"), "whoever forgot to mount a disk has lost nothing")
+
+	opt := testOptions()
+	opt.LogIsGone = true
+	s, err := store.Open(disk, testParams(), opt)
+	require.NoError(t, err)
+	c, report := contentOf(t, s), s.Report
+	require.NoError(t, s.Close())
+	require.Contains(t, events(report), store.EmptyLog)
 	require.Equal(t, content{
 		Min: -1, Bodies: map[messages.PhysicalOffset]string{}, Queues: map[messages.QueueKey]queueContent{},
 		Keys: map[string][]messages.PhysicalOffset{}, Next: map[messages.QueueKey]messages.QueueOffset{},

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/commitlog"
@@ -118,6 +119,29 @@ func (s *Store) loadLog() error {
 			return err
 		}
 	}
+}
+
+// ErrNoLog: there are consume queues with messages, but no segment of the log that they are about: a disk that is not mounted, or
+// another folder. Nothing is changed.
+var ErrNoLog = errors.New("the commit log is gone")
+
+// missesLog refuses a store without a log: it would begin at 0 again, and the groups of its consumers with it.
+func (s *Store) missesLog() error {
+	if s.Log.View().Len() > 0 {
+		return nil
+	}
+	var err error
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if first, end := q.Range(); err == nil && first < end {
+			err = fmt.Errorf("%w: %s has no segment, and %s/%d has messages %d to %d: mount its disk, put the files back, or give them up with"+
+				" actormq store repair --apply", ErrNoLog, s.Params.CommitLogDir, key.Topic, key.QueueID, first, end-1)
+		}
+	})
+	if err != nil && (s.options.LogIsGone || s.scratch) {
+		s.tell(Event{What: EmptyLog, Path: s.Params.CommitLogDir, Err: err})
+		return nil
+	}
+	return err
 }
 
 // mendLog looks at the files that are no segments; it is true when it has changed one.

@@ -149,6 +149,8 @@ type Options struct {
 	ReadOnly bool
 	// FullScan reads all of the log, from its beginning, however the store was left.
 	FullScan bool
+	// LogIsGone opens a store that has consume queues and no commit log: the queues are dropped. Otherwise that is ErrNoLog.
+	LogIsGone bool
 	// RebuildIndex builds all of the index from the log again.
 	RebuildIndex bool
 	// Ballast is a file that only takes room. It is deleted before recovery when hardly any room is left; empty: there is none.

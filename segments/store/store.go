@@ -70,6 +70,9 @@ func (s *Store) open() error {
 	if err := s.load(); err != nil {
 		return err
 	}
+	if err := s.missesLog(); err != nil {
+		return err
+	}
 	plan, asLeft, err := s.planAsLeft()
 	if err == nil && !asLeft {
 		l := loaded{

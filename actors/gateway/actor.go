@@ -32,6 +32,7 @@ type shared struct {
 	open       atomic.Int64 // connections
 	lastID     atomic.Uint64
 	large      budget
+	wide       atomic.Int64 // large read buffers
 	slow       chan struct{}
 	handshakes chan struct{}
 	noise      zerolog.Logger // for what hostile peers can cause: a few lines a minute

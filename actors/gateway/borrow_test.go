@@ -118,3 +118,31 @@ func TestWhatIsLentIsTakenBackFromAPanic(t *testing.T) {
 	fence.pass(p)
 	require.Nil(t, (<-kept).Body)
 }
+
+// A peer that fills the read buffer at a time gets a larger one; what the small one held is not lost, and it ends with the connection.
+func TestReadBuffersGrowWithoutLosingAByte(t *testing.T) {
+	g := start(t, gateway.Options{}, gateway.Routes{codeEcho: {Handle: echo}})
+	const rounds, n = 4, 400
+	for range rounds {
+		p := dial(t, g)
+		go func() {
+			var b []byte
+			for i := range int32(n) {
+				b, _ = numbered(codeEcho, i).Append(b)
+			}
+			for part := 1; len(b) > 0; part = part*3 + 1 {
+				part = min(part, len(b))
+				if _, err := p.sock.Write(b[:part]); err != nil {
+					return
+				}
+				b = b[part:]
+			}
+		}()
+		for i := range int32(n) {
+			a := p.read()
+			require.Equal(t, i, a.Opaque)
+			require.Equal(t, numbered(codeEcho, i).Body, a.Body)
+		}
+		require.NoError(t, p.sock.Close())
+	}
+}

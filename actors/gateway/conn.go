@@ -57,6 +57,7 @@ type Conn struct {
 	heard  atomic.Int64 // when the last frame was read, in ns
 
 	holding  bool // the reader is the outbox's writer; only the reader looks
+	wide     bool // in is a large one; only the reader looks
 	draining atomic.Bool
 	closed   chan struct{}
 	closing  sync.Once

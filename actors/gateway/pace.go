@@ -17,6 +17,9 @@ type pacedReader struct {
 	sock  net.Conn
 	began time.Time // of the large frame that is arriving; zero: none
 	got   int64     // its bytes
+
+	unread []byte // comes before what the socket has: left over from a smaller buffer
+	filled bool   // a read has filled all the room there was
 }
 
 // begin says that a large frame is arriving.
@@ -30,6 +33,11 @@ func (p *pacedReader) end() error {
 
 // Read implements io.Reader.
 func (p *pacedReader) Read(b []byte) (int, error) {
+	if len(p.unread) > 0 {
+		n := copy(b, p.unread)
+		p.unread = p.unread[n:]
+		return n, nil
+	}
 	if !p.began.IsZero() {
 		due := p.began.Add(largeGrace + time.Duration(p.got)*time.Second/largeRate)
 		if err := p.sock.SetReadDeadline(due); err != nil {
@@ -38,5 +46,6 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 	n, err := p.sock.Read(b)
 	p.got += int64(n)
+	p.filled = p.filled || n == len(b)
 	return n, err
 }

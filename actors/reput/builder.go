@@ -140,7 +140,7 @@ type queueState struct {
 	repair  *repair              // not nil: the queue lacks units and does not grow
 }
 
-// NewQueueBuilder returns the actor; spawn it with a mailbox of package mailbox whose inline budget is 0.
+// NewQueueBuilder returns the actor; spawn it with a mailbox of package mailbox.
 func NewQueueBuilder(cfg QueueConfig) *QueueBuilder {
 	cfg = cfg.withDefaults()
 	return &QueueBuilder{

@@ -17,7 +17,7 @@ func AppendString(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		if plain[c] {
 			i++
 			continue
 		}
@@ -34,6 +34,14 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	return append(append(dst, s[from:]...), '"')
 }
+
+// plain are the bytes that stand for themselves in a string.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
 
 func appendEscape(dst []byte, c byte) []byte {
 	switch {

@@ -121,19 +121,26 @@ func (s *scanner) members(member func(name string) error) error {
 // string reads a string, its opening quote being at the position.
 func (s *scanner) string() (string, error) {
 	from := s.pos + 1
-	end := strings.IndexByte(s.text[from:], '"')
-	if end < 0 {
+	escaped := false
+	at := from
+scan:
+	for ; at < len(s.text); at++ { // names and values are short: a loop is faster than searching for each byte
+		switch s.text[at] {
+		case '"':
+			break scan
+		case '\\':
+			escaped = true
+			at++
+		}
+	}
+	if at >= len(s.text) {
 		return "", s.unterminated()
 	}
-	content := s.text[from : from+end]
-	if strings.IndexByte(content, '\\') < 0 {
-		s.pos = from + end + 1
+	content := s.text[from:at]
+	s.pos = at + 1
+	if !escaped {
 		return content, nil
 	}
-	if err := s.skipString(); err != nil {
-		return "", err
-	}
-	content = s.text[from : s.pos-1]
 	// Where the buffer has to move, the strings before stay where they are.
 	text, err := fastjson.AppendUnquoted(slices.Grow(s.unquoted, len(content)), content)
 	if err != nil {

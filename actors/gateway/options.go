@@ -26,7 +26,7 @@ type Options struct {
 	TLSMode          TLSMode       // default TLSDisabled
 	TLS              *tls.Config   // of the server; required unless TLS is disabled. GetConfigForClient lets it change
 	HandshakeTimeout time.Duration // from the first byte of TLS; default 10 s
-	MaxHandshakes    int           // at once; default 32
+	MaxHandshakes    int           // that compute at once; default 32
 
 	// OnClosed, when set, is called once for each connection that has ended, on its actor's goroutine: it must not block.
 	OnClosed func(*Conn)

@@ -47,18 +47,17 @@ func (c *Conn) secure() error {
 	return nil
 }
 
-// handshake takes its turn, so that those who begin thousands of them do not take all processors, and has a deadline.
+// handshake computes in turns, so that those who begin thousands of them do not take all processors, and has a deadline.
 func (c *Conn) handshake() error {
-	select {
-	case c.shared.handshakes <- struct{}{}:
-		defer func() { <-c.shared.handshakes }()
-	case <-c.closed:
-		return errStopped
-	}
 	if err := c.sock.SetDeadline(time.Now().Add(c.shared.opt.HandshakeTimeout)); err != nil {
 		return err
 	}
-	wire := tls.Server(&sniffed{Conn: c.sock, in: c.in}, c.shared.opt.TLS)
+	from := &sniffed{Conn: c.sock, in: c.in, turns: c.shared.handshakes, closed: c.closed}
+	if err := from.take(); err != nil {
+		return err
+	}
+	defer from.end()
+	wire := tls.Server(from, c.shared.opt.TLS)
 	if err := wire.Handshake(); err != nil {
 		return fmt.Errorf("TLS handshake: %w", err)
 	}
@@ -75,14 +74,51 @@ func (c *Conn) handshake() error {
 // tlsRecordBytes is the most that one record of TLS carries.
 const tlsRecordBytes = 16 << 10
 
-// sniffed is a socket of which some bytes have been read already.
+// sniffed is a socket of which some bytes have been read already. During the handshake whoever waits for its peer lets others
+// have the turn: peers that do not go on keep nobody from beginning. Only the reader uses the turn.
 type sniffed struct {
 	net.Conn
-	in io.Reader
+	in     io.Reader
+	turns  chan struct{} // nil: the handshake is over
+	closed <-chan struct{}
+	mine   bool
 }
 
 // Read implements io.Reader.
-func (s *sniffed) Read(b []byte) (int, error) { return s.in.Read(b) }
+func (s *sniffed) Read(b []byte) (int, error) {
+	if s.turns == nil {
+		return s.in.Read(b)
+	}
+	s.leave()
+	n, err := s.in.Read(b)
+	if turnErr := s.take(); err == nil {
+		err = turnErr
+	}
+	return n, err
+}
+
+func (s *sniffed) take() error {
+	select {
+	case s.turns <- struct{}{}:
+		s.mine = true
+		return nil
+	case <-s.closed:
+		return errStopped
+	}
+}
+
+func (s *sniffed) leave() {
+	if s.mine {
+		s.mine = false
+		<-s.turns
+	}
+}
+
+// end gives the turn back for good.
+func (s *sniffed) end() {
+	s.leave()
+	s.turns = nil
+}
 
 // goodbye tells the peer that nothing more will be written; false when the connection has no way to say so. What TLS writes
 // for that has a deadline of its own.

@@ -1,7 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
 	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -39,6 +43,35 @@ func TestHandshakesTakeTurns(t *testing.T) {
 		p.write([]byte{0x16})
 		p.t = t
 		defer p.gone() // each after its own deadline, none for ever
+	}
+}
+
+// mute sends and hears nothing.
+type mute struct{ net.Conn }
+
+func (mute) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestHandshakesThatDoNotGoOnHoldNobodyUp: peers that begin TLS and fall silent, at any point of it, do not keep others from it.
+func TestHandshakesThatDoNotGoOnHoldNobodyUp(t *testing.T) {
+	known := httptest.NewTLSServer(nil)
+	known.Close()
+	opt := secured(gateway.TLSEnforcing)
+	opt.MaxHandshakes, opt.HandshakeTimeout, opt.TLS.Certificates = 1, time.Hour, known.TLS.Certificates
+	g := start(t, opt, echoing())
+	client := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // any certificate will do
+	for _, begin := range []func(*peer){
+		func(p *peer) { p.write([]byte{0x16}) },
+		func(p *peer) { p.write([]byte{0x16, 3, 1, 2, 0, 1}) },
+		func(p *peer) { require.Error(t, tls.Client(mute{p.sock}, client).Handshake()) },
+	} {
+		begin(dial(t, g))
+		p := dial(t, g)
+		wire := tls.Client(p.sock, client)
+		require.NoError(t, wire.SetDeadline(time.Now().Add(patience)))
+		require.NoError(t, wire.Handshake())
+		p.sock, p.in = wire, bufio.NewReader(wire)
+		p.send(request(1, 1))
+		require.EqualValues(t, 1, p.read().Opaque)
 	}
 }
 

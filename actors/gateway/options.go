@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -37,24 +38,17 @@ type Options struct {
 
 // Defaults returns the options with every zero field filled in.
 func (o Options) Defaults() Options {
-	def(&o.MaxConnections, 8192)
-	def(&o.MaxInFlight, 1024)
-	def(&o.MaxQueuedBytes, 8<<20)
-	def(&o.MaxLargeBytes, 128<<20)
-	def(&o.MaxSlow, 64)
-	def(&o.FrameBytes, remoting.DefaultFrameBytes)
-	def(&o.IdleTimeout, 120*time.Second)
-	def(&o.WriteTimeout, 30*time.Second)
-	def(&o.HandshakeTimeout, 10*time.Second)
-	def(&o.MaxHandshakes, 32)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 8192)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1024)
+	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 8<<20)
+	o.MaxLargeBytes = cmp.Or(o.MaxLargeBytes, 128<<20)
+	o.MaxSlow = cmp.Or(o.MaxSlow, 64)
+	o.FrameBytes = cmp.Or(o.FrameBytes, remoting.DefaultFrameBytes)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 120*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.HandshakeTimeout = cmp.Or(o.HandshakeTimeout, 10*time.Second)
+	o.MaxHandshakes = cmp.Or(o.MaxHandshakes, 32)
 	return o
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // ErrOptions: an option is out of its range; the message lists every problem.

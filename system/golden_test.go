@@ -1,0 +1,75 @@
+package system_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/golden"
+)
+
+// In a queue whose units have addresses in an extension file in the place of tags codes, nothing that a filter wants is left out: the
+// extension is not read, so what it stands for is handed out, and the client filters as it always does. After a rebuild of the queue
+// the tags codes are there.
+func TestQueuesWithAnExtensionAreRead(t *testing.T) {
+	dir, err := golden.Load("cq-ext").Unpack(t.TempDir())
+	require.NoError(t, err)
+	opt := ofRocketMQ(dir)
+	s := open(t, opt)
+	none := func(int64) bool { return false }
+	queues, all := 0, 0
+	s.EachQueue(func(key messages.QueueKey, first, end messages.QueueOffset) {
+		queues++
+		for at := first; at < end; {
+			r, err := s.Get(t.Context(), messages.GetMessage{Queue: key, Offset: at, MaxMessages: 32, Tags: none})
+			require.NoError(t, err)
+			require.Equal(t, messages.Found, r.Status)
+			all += len(r.Records)
+			at = r.NextOffset
+			r.Release()
+		}
+	})
+	require.Positive(t, queues)
+	require.Equal(t, 60, all)
+	var some messages.QueueKey
+	s.EachQueue(func(key messages.QueueKey, _, _ messages.QueueOffset) { some = key })
+	m := message(some.Topic, some.QueueID, "ours")
+	m.Properties = messages.PropertiesOf(map[string]string{messages.PropertyTags: "our tag"})
+	r, err := s.Put(t.Context(), m)
+	require.NoError(t, err)
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	got, err := s.Get(t.Context(), messages.GetMessage{Queue: some, Offset: r.QueueOffset, MaxMessages: 1, Tags: none})
+	require.NoError(t, err)
+	require.Equal(t, messages.NoMatchedMessage, got.Status, "ours has its tags code")
+	got.Release()
+}
+
+// Light queues that RocketMQ has written can be read, are left alone, and the log goes on beside them.
+func TestLightQueuesOfRocketMQAreLeftAlone(t *testing.T) {
+	dir, err := golden.Load("lmq").Unpack(t.TempDir())
+	require.NoError(t, err)
+	opt := ofRocketMQ(dir)
+	for range 2 {
+		s := openIn(t, opt)
+		light := 0
+		s.EachQueue(func(key messages.QueueKey, first, end messages.QueueOffset) {
+			if len(key.Topic) < 5 || key.Topic[:5] != messages.LMQTopicPrefix {
+				return
+			}
+			for at := first; at < end; at++ {
+				r, err := s.Get(t.Context(), messages.GetMessage{Queue: key, Offset: at, MaxMessages: 1})
+				require.NoError(t, err)
+				require.Equal(t, messages.Found, r.Status)
+				_, _, err = record.Parse(r.Records[0], true)
+				require.NoError(t, err)
+				r.Release()
+				light++
+			}
+		})
+		require.Positive(t, light)
+		putAll(t, s, message("T", 0, "beside"))
+		require.NoError(t, s.Close(t.Context()))
+	}
+}

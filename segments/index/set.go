@@ -85,7 +85,7 @@ func (s *Set) load() error {
 		f, err := open(s.disk, name, e.Name, s.params)
 		var damage *segments.CorruptionError
 		switch {
-		case errors.As(err, &damage):
+		case errors.As(err, &damage) || errors.Is(err, vfs.ErrFault): // what can't be read is made again, too
 			s.damaged = append(s.damaged, Damage{Path: name, Err: err})
 		case errors.Is(err, fs.ErrNotExist): // deleted by a running node since it was listed
 		case err != nil:

@@ -67,8 +67,9 @@ type Dispatcher struct {
 	FromEnd bool // without a position it begins at the log's end, else at its beginning
 	Durable bool // it sees only what is durable
 	// Load, when set, says where to go on: the user keeps Batch.Position with data of the dispatcher's own, in one
-	// transaction, and then sees everything exactly once (with Durable also across a power cut). The store saves none.
-	Load         func() (Position, bool, error)
+	// transaction, and then sees everything exactly once (with Durable also across a power cut). The store saves none. It is
+	// called in Open, and asks Store.CheckPosition: what was kept for another log is of no use.
+	Load         func(*Store) (Position, bool, error)
 	SaveInterval time.Duration // of the position; default 5 s
 	Policy       ExtensionPolicy
 }

@@ -279,7 +279,7 @@ func TestCountsKeptWithThePositionAreExact(t *testing.T) {
 			disk := memfs.New()
 			opt := following(disk, system.Dispatcher{
 				Durable: true,
-				Load:    func() (system.Position, bool, error) { return kept.at, kept.found, nil },
+				Load:    func(*system.Store) (system.Position, bool, error) { return kept.at, kept.found, nil },
 				Handle: func(_ context.Context, b *system.Batch) error {
 					at, err := b.Position()
 					kept.Lock()

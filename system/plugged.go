@@ -228,6 +228,10 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	return nil
 }
 
+// CheckPosition tells whether a position that was kept belongs to this log: nil, extension.ErrPosition, or an error of the
+// disk.
+func (s *Store) CheckPosition(p Position) error { return p.Check(s.log) }
+
 // startOf tells where a dispatcher goes on.
 func (s *Store) startOf(d Dispatcher) (Position, messages.PhysicalOffset, error) {
 	var p Position
@@ -235,7 +239,7 @@ func (s *Store) startOf(d Dispatcher) (Position, messages.PhysicalOffset, error)
 	var err error
 	if d.Load == nil {
 		p, found, err = extension.LoadPosition(s.opt.Disk, s.positionPath(d.Name), s.log)
-	} else if p, found, err = d.Load(); err != nil {
+	} else if p, found, err = d.Load(s); err != nil {
 		return p, 0, fmt.Errorf("load its position: %w", err)
 	} else if found {
 		err = p.Check(s.log)

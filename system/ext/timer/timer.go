@@ -1,0 +1,194 @@
+package timer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// Names that users see.
+const (
+	Topic     = "ACTORMQ_TIMER"    // where messages wait
+	DeliverMs = "TIMER_DELIVER_MS" // property: when to deliver, in ms of Unix time
+	ID        = "TIMER_ID"         // property: the name by which Cancel finds a message; of equal ones the last counts
+
+	cancelID = "TIMER_CANCEL" // property of a cancellation
+	doneAt   = "TIMER_DONE"   // property of a "done" record: physical offset of the message
+)
+
+// Config is what a timer is made of. The zero value of a field is its default.
+type Config struct {
+	MaxDelay     time.Duration // messages that are due later are refused; default 48 h
+	MaxPending   int           // messages that wait; more are refused; default 100,000
+	SaveInterval time.Duration // of the snapshot; default 10 s
+}
+
+// Why a message is refused.
+var (
+	// ErrTime: TIMER_DELIVER_MS is no number, or is later than MaxDelay from now.
+	ErrTime = errors.New("the delivery time is out of range")
+	// ErrFull: MaxPending messages wait.
+	ErrFull = errors.New("too many timed messages wait")
+)
+
+// Timer is the extension. Plug it into the options of one store.
+type Timer struct {
+	cfg   Config
+	state *state
+}
+
+// New returns a timer.
+func New(cfg Config) *Timer {
+	if cfg.MaxDelay <= 0 {
+		cfg.MaxDelay = 48 * time.Hour
+	}
+	if cfg.MaxPending <= 0 {
+		cfg.MaxPending = 100_000
+	}
+	if cfg.SaveInterval <= 0 {
+		cfg.SaveInterval = 10 * time.Second
+	}
+	return &Timer{cfg: cfg, state: newState()}
+}
+
+// Plug adds the timer to a store's options: a hook, a dispatcher and a service.
+func (t *Timer) Plug(opt *system.Options) {
+	kept := &snapshot{}
+	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "timer-hook", Func: t.hook, Refuse: true})
+	opt.Dispatchers = append(opt.Dispatchers, system.Dispatcher{
+		Name: "timer", Load: func(s *system.Store) (system.Position, bool, error) { return kept.load(s, t.state) },
+		Handle: func(_ context.Context, b *system.Batch) error { return t.handle(b, kept) },
+	})
+	opt.Services = append(opt.Services, system.Service{Name: "timer-service", Run: t.run})
+}
+
+// hook sends a timed message to the timer's topic.
+func (t *Timer) hook(m *messages.Message) error {
+	text, timed := m.Properties.Get(DeliverMs)
+	if !timed || m.Topic == Topic {
+		return nil
+	}
+	due, err := strconv.ParseInt(text, 10, 64)
+	if now := time.Now(); err != nil || due > now.Add(t.cfg.MaxDelay).UnixMilli() {
+		return fmt.Errorf("%w: %s is %q", ErrTime, DeliverMs, text)
+	}
+	if t.Pending() >= t.cfg.MaxPending {
+		return ErrFull
+	}
+	m.Properties = m.Properties.With(messages.PropertyRealTopic, m.Topic).
+		With(messages.PropertyRealQueueID, strconv.Itoa(int(m.QueueID)))
+	m.Topic, m.QueueID = Topic, 0
+	return nil
+}
+
+// Cancel makes sure that the message with an id is not delivered, if it has not been yet. It returns when that is as durable
+// as any put.
+func (t *Timer) Cancel(ctx context.Context, s *system.Store, id string) error {
+	if err := messages.CheckProperty(cancelID, id); err != nil {
+		return err
+	}
+	_, err := s.Put(ctx, &messages.Message{
+		Topic: Topic, Properties: messages.PropertiesOf(map[string]string{cancelID: id}), BornTimestampMs: time.Now().UnixMilli(),
+	})
+	return err
+}
+
+// Pending is the number of messages that wait.
+func (t *Timer) Pending() int { return t.state.len() }
+
+// handle notes what a batch says.
+func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
+	for i := range b.Requests {
+		r := &b.Requests[i]
+		if r.Queue.Topic != Topic {
+			continue
+		}
+		m, err := b.Message(r)
+		if errors.Is(err, system.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		t.state.apply(m)
+	}
+	t.state.wake()
+	if time.Since(kept.saved) < t.cfg.SaveInterval {
+		return nil
+	}
+	at, err := b.Position()
+	if err != nil {
+		return err
+	}
+	return kept.save(b.Store(), t.state, at)
+}
+
+// run delivers what is due.
+func (t *Timer) run(ctx context.Context, s *system.Store) error {
+	// What was delivered already is known once the log has been read.
+	if err := s.AwaitExtension(ctx, "timer"); err != nil {
+		return ended(ctx, err)
+	}
+	for ctx.Err() == nil {
+		e, wait := t.state.next(time.Now())
+		if e == nil {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-t.state.woken:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+			continue
+		}
+		if err := t.deliver(ctx, s, e); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	return nil
+}
+
+// ended is nil when the store is closing: then that is why.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// deliver puts a message to its own topic, and then the record that says so.
+func (t *Timer) deliver(ctx context.Context, s *system.Store, e *entry) error {
+	m, err := s.MessageAt(messages.PhysicalOffset(e.At))
+	switch {
+	case errors.Is(err, system.ErrNoMessage): // retention was quicker
+		t.state.gone(e)
+		return nil
+	case err != nil:
+		return err
+	}
+	own := m.Message
+	own.Topic, _ = m.Properties.Get(messages.PropertyRealTopic)
+	if id, err := strconv.ParseInt(get(m.Properties, messages.PropertyRealQueueID), 10, 32); err == nil {
+		own.QueueID = int32(id)
+	}
+	own.Properties = m.Properties.Without(DeliverMs, ID, messages.PropertyRealTopic, messages.PropertyRealQueueID)
+	if _, err := s.Put(ctx, &own); err != nil {
+		return fmt.Errorf("deliver the timed message at %d: %w", e.At, err)
+	}
+	t.state.delivered(e)
+	done := messages.PropertiesOf(map[string]string{doneAt: strconv.FormatInt(e.At, 10)})
+	if _, err := s.Put(ctx, &messages.Message{Topic: Topic, Properties: done, BornTimestampMs: time.Now().UnixMilli()}); err != nil {
+		return fmt.Errorf("note that the timed message at %d is delivered: %w", e.At, err)
+	}
+	return nil
+}
+
+func get(p messages.Properties, name string) string {
+	value, _ := p.Get(name)
+	return value
+}

@@ -1,0 +1,141 @@
+package timer_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/ext/timer"
+	"github.com/actormq/actormq/testkit/dispatching"
+	"github.com/actormq/actormq/testkit/memfs"
+	"github.com/actormq/actormq/testkit/probe"
+)
+
+func options(disk vfs.Disk) system.Options {
+	return system.Options{
+		Dir: "store", Disk: disk, SegmentBytes: 64 << 10, ConsumeQueueFileBytes: 2000, IndexSlots: 50, IndexEntries: 200,
+		WindowBytes: 8 << 10,
+	}
+}
+
+// later is a message that is due in so long.
+func later(body string, d time.Duration, more ...string) *messages.Message {
+	p := messages.PropertiesOf(map[string]string{"TAGS": "a"}).With(timer.DeliverMs, strconv.FormatInt(time.Now().Add(d).UnixMilli(), 10))
+	for i := 0; i < len(more); i += 2 {
+		p = p.With(more[i], more[i+1])
+	}
+	return &messages.Message{Topic: "Orders", QueueID: 2, Body: []byte(body), Properties: p}
+}
+
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		x := timer.New(timer.Config{MaxPending: 5})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		ctx := t.Context()
+		put := func(m *messages.Message) error { _, err := s.Put(ctx, m); return err }
+		orders := probe.Follow(t, s, "Orders", 2)
+		require.NoError(t, put(later("third", time.Hour)))
+		require.NoError(t, put(later("first", time.Minute)))
+		require.NoError(t, put(later("never", 2*time.Minute, timer.ID, "order-7")))
+		require.NoError(t, put(later("second", 10*time.Minute)))
+		require.NoError(t, put(later("at once", -time.Minute)))
+		require.ErrorIs(t, put(later("too late", 49*time.Hour)), timer.ErrTime)
+		require.ErrorIs(t, put(&messages.Message{Topic: "Orders", Properties: "TIMER_DELIVER_MS\x01soon"}), timer.ErrTime)
+		require.NoError(t, x.Cancel(ctx, s, "order-7"))
+		require.NoError(t, x.Cancel(ctx, s, "unknown"))
+		sleep(time.Second)
+		orders.Expect(ctx, "at once")
+		require.Equal(t, 3, x.Pending())
+		sleep(58 * time.Second)
+		require.Empty(t, orders.All(ctx))
+		sleep(time.Second)
+		m := orders.Next(ctx)
+		require.Equal(t, "first", string(m.Body))
+		require.Equal(t, messages.Properties("TAGS\x01a"), m.Properties, "as it was put")
+
+		require.NoError(t, s.Close(ctx))
+		sleep(30 * time.Minute)
+		s, err = system.Open(opt) // the same, and a start
+		require.NoError(t, err)
+		orders = probe.Follow(t, s, "Orders", 2)
+		orders.Expect(ctx, "at once", "first", "second")
+		require.Empty(t, orders.All(ctx))
+		for i := range 4 {
+			require.NoError(t, put(later(fmt.Sprint("more ", i), time.Hour)))
+		}
+		sleep(time.Second)
+		require.ErrorIs(t, put(later("one too many", time.Hour)), timer.ErrFull)
+		sleep(2 * time.Hour)
+		orders.Expect(ctx, "third", "more 0", "more 1", "more 2", "more 3")
+		require.Zero(t, x.Pending())
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// TestContract: what was acknowledged comes, at least once, whatever happens.
+func TestContract(t *testing.T) {
+	dispatching.Contract(t, dispatching.Subject{
+		Plug: func(opt *system.Options) dispatching.Check {
+			x := timer.New(timer.Config{SaveInterval: 500 * time.Millisecond})
+			x.Plug(opt)
+			return func(t testing.TB, s *system.Store, acked int) {
+				there := probe.Follow(t, s, "Orders", 2).All(context.Background())
+				for i := range acked {
+					require.Contains(t, there, fmt.Sprint("body ", i))
+				}
+			}
+		},
+		Put: func(ctx context.Context, s *system.Store, i int) error {
+			_, err := s.Put(ctx, later(fmt.Sprint("body ", i), time.Duration(i%7)*time.Second))
+			<-time.After(200 * time.Millisecond)
+			return err
+		},
+		Settle: 20 * time.Second, Messages: 12,
+	})
+}
+
+func Example() {
+	opt := options(memfs.New()) // a real store names a folder: system.Options{Dir: "/var/lib/orders"}
+	x := timer.New(timer.Config{})
+	x.Plug(&opt)
+	store, err := system.Open(opt)
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	due := time.Now().Add(20 * time.Millisecond)
+	result, err := store.Put(ctx, &messages.Message{Topic: "Orders", Body: []byte("remind me"), Properties: messages.PropertiesOf(
+		map[string]string{timer.DeliverMs: strconv.FormatInt(due.UnixMilli(), 10), timer.ID: "order-7"})})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Status)
+	got, err := store.GetWait(ctx, messages.GetMessage{Queue: messages.QueueKey{Topic: "Orders"}, MaxMessages: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(got.Records), "message, in time:", !time.Now().Before(due.Truncate(time.Millisecond)))
+	got.Release()
+	if err := store.Close(ctx); err != nil {
+		panic(err)
+	}
+	// Output:
+	// PUT_OK
+	// 1 message, in time: true
+}

@@ -1,0 +1,213 @@
+package dispatching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// Check requires that what the extension shows has every message that was acknowledged: those from 0 to acked.
+type Check func(t testing.TB, s *system.Store, acked int)
+
+// Subject is an extension under test.
+type Subject struct {
+	// Plug makes a new instance, plugs it into the options, and returns how to check it.
+	Plug func(*system.Options) Check
+	// Put puts message i as users of the extension do, and returns nil when it is acknowledged.
+	Put func(ctx context.Context, s *system.Store, i int) error
+	// Settle is how long, in virtual time, the extension may take once nothing is put any more; 0: a second.
+	Settle time.Duration
+	// Messages are how many are put; 0: 20.
+	Messages int
+}
+
+// options are those of a small store that acknowledges what is durable.
+func options(disk vfs.Disk) system.Options {
+	return system.Options{
+		Dir: "store", Disk: disk, SegmentBytes: 64 << 10, ConsumeQueueFileBytes: 2000, IndexSlots: 50, IndexEntries: 200,
+		WindowBytes: 8 << 10, FlushDiskType: system.SyncFlush,
+	}
+}
+
+// Contract runs the suite; call it outside of a synctest bubble.
+func Contract(t *testing.T, s Subject) {
+	if s.Settle == 0 {
+		s.Settle = time.Second
+	}
+	if s.Messages == 0 {
+		s.Messages = 20
+	}
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Subject)
+	}{
+		{"crash at every step", crashes}, {"every batch twice", twice}, {"calls panic and fail", faults}, {"slow disk", slow},
+	} {
+		t.Run(c.name, func(t *testing.T) { bubble(t, func(t *testing.T) { c.test(t, s) }) })
+	}
+}
+
+// bubble runs a test in virtual time. What pools hold of one bubble must not get into another.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	empty := func() {
+		for range 2 { // what is in a pool survives one collection
+			runtime.GC()
+		}
+	}
+	empty()
+	defer empty()
+	synctest.Test(t, test)
+}
+
+// run opens a store, puts the messages, lets everything settle, checks, and closes.
+func run(t *testing.T, s Subject, opt system.Options, check Check, put int) {
+	t.Helper()
+	store, err := system.Open(opt)
+	require.NoError(t, err)
+	for i := range put {
+		require.NoError(t, s.Put(t.Context(), store, i))
+	}
+	settle(t.Context(), s.Settle)
+	check(t, store, put)
+	require.NoError(t, store.Close(t.Context()))
+	settle(t.Context(), time.Second)
+}
+
+func settle(ctx context.Context, d time.Duration) {
+	pause(ctx, d)
+	synctest.Wait()
+}
+
+// pause lets virtual time pass.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// picture is what a crash has left.
+type picture struct {
+	disk  *memfs.Disk
+	acked int
+	what  string
+}
+
+func crashes(t *testing.T, s Subject) {
+	disk := memfs.New()
+	opt := options(disk)
+	s.Plug(&opt)
+	store, err := system.Open(opt)
+	require.NoError(t, err)
+	var pictures []picture
+	acked, steps := 0, 0
+	take := make(chan struct{}, 1) // one at a time, as several goroutines use the disk
+	disk.Inject(func(op memfs.Op) error {
+		if !op.Kind.Changes() {
+			return nil
+		}
+		take <- struct{}{}
+		defer func() { <-take }()
+		if steps++; steps%3 == 0 {
+			what := fmt.Sprintf("before step %d, %v of %s", steps, op.Kind, op.Name)
+			pictures = append(pictures, picture{disk.Clone(), acked, what + ", killed"},
+				picture{disk.Crash(uint64(steps)), acked, what + ", power cut"})
+		}
+		return nil
+	})
+	for i := range s.Messages {
+		require.NoError(t, s.Put(t.Context(), store, i))
+		take <- struct{}{}
+		acked = i + 1
+		<-take
+	}
+	settle(t.Context(), s.Settle)
+	disk.Inject(nil)
+	require.NoError(t, store.Close(t.Context()))
+	require.Greater(t, len(pictures), 10)
+	for i := 0; i < len(pictures); i += max(1, len(pictures)/60) {
+		p := pictures[i]
+		opt := options(p.disk)
+		check := s.Plug(&opt)
+		store, err := system.Open(opt)
+		require.NoError(t, err, p.what)
+		settle(t.Context(), s.Settle)
+		check(named{t, p.what}, store, p.acked)
+		require.NoError(t, store.Close(t.Context()), p.what)
+	}
+	settle(t.Context(), time.Second)
+}
+
+// named says where a crash was when a check fails.
+type named struct {
+	testing.TB
+	what string
+}
+
+func (n named) Errorf(format string, args ...any) {
+	n.Helper()
+	n.TB.Errorf("%s: %s", n.what, fmt.Sprintf(format, args...))
+}
+
+// change puts something around the handlers of all dispatchers.
+func change(opt *system.Options, wrap func(handle) handle) {
+	for i := range opt.Dispatchers {
+		if d := &opt.Dispatchers[i]; d.Handle != nil {
+			d.Handle = wrap(d.Handle)
+		}
+	}
+}
+
+type handle = func(context.Context, *system.Batch) error
+
+func twice(t *testing.T, s Subject) {
+	opt := options(memfs.New())
+	check := s.Plug(&opt)
+	change(&opt, func(next handle) handle {
+		return func(ctx context.Context, b *system.Batch) error { return errors.Join(next(ctx, b), next(ctx, b)) }
+	})
+	run(t, s, opt, check, s.Messages)
+}
+
+func faults(t *testing.T, s Subject) {
+	opt := options(memfs.New())
+	check := s.Plug(&opt)
+	change(&opt, func(next handle) handle {
+		calls := 0
+		return func(ctx context.Context, b *system.Batch) error {
+			switch calls++; {
+			case calls == 2 || calls == 7:
+				panic("in the middle")
+			case calls%3 == 0:
+				return errors.Join(next(ctx, b), errors.New("after it was done"))
+			}
+			return next(ctx, b)
+		}
+	})
+	s.Settle += 10 * time.Second
+	run(t, s, opt, check, s.Messages)
+}
+
+func slow(t *testing.T, s Subject) {
+	disk := memfs.New()
+	opt := options(disk)
+	check := s.Plug(&opt)
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite || op.Kind == memfs.KindDataSync {
+			pause(t.Context(), 20*time.Millisecond)
+		}
+		return nil
+	})
+	s.Settle += 10 * time.Second
+	run(t, s, opt, check, s.Messages)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/storebackup"
+	"github.com/actormq/actormq/messages"
+)
+
+// load puts 3,000 messages in three queues; the returned function waits for it.
+func (n *testNode) load(round int, acknowledged *atomic.Int64) (wait func()) {
+	var all sync.WaitGroup
+	for q := range int32(3) {
+		all.Go(func() {
+			for i := range 1000 {
+				m := &messages.Message{Topic: "orders", QueueID: q, Body: []byte(strings.Repeat(fmt.Sprintf("%d-%d ", q, i), 50)),
+					Properties: messages.PropertiesOf(map[string]string{"KEYS": fmt.Sprintf("k%d-%d-%d", round, q, i)})}
+				if _, err := n.store.Put(context.Background(), m); err != nil {
+					n.t.Error(err)
+					return
+				}
+				acknowledged.Add(1)
+			}
+		})
+	}
+	return all.Wait
+}
+
+// exported are the messages of a store, by topic, queue and queue offset.
+func exported(t *testing.T, dir string, args ...string) map[string]string {
+	t.Helper()
+	stdout, _, err := run(append([]string{"store", "export", dir}, args...)...)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, l := range jsonLines[exportLine](t, stdout) {
+		require.NotNil(t, l.Body)
+		found[fmt.Sprintf("%s %d %d", l.Topic, l.Queue, l.QueueOffset)] = *l.Body
+	}
+	return found
+}
+
+func verified(t *testing.T, dir string) {
+	t.Helper()
+	stdout, _, err := run("store", "verify", dir, "--slots", "500")
+	require.NoError(t, err, stdout)
+	require.Contains(t, stdout, "closed properly")
+}
+
+func TestABackupOfANodeUnderLoadIsAWholeStore(t *testing.T) {
+	n := serve(t)
+	n.want("topic", "create", "orders", "--queues", "3")
+	dest := filepath.Join(t.TempDir(), "copy")
+	var acknowledged atomic.Int64
+	var copied []storebackup.Done
+	n.load(0, &acknowledged)()
+	for round := range 3 { // the later ones take what is new
+		before := acknowledged.Load()
+		wait := n.load(round+1, &acknowledged)
+		stdout, _, err := run("store", "backup", n.dir, dest, "--slots", "500", "--json")
+		require.NoError(t, err)
+		var done storebackup.Done
+		require.NoError(t, json.Unmarshal([]byte(stdout), &done))
+		copied = append(copied, done)
+		verified(t, dest)
+		require.GreaterOrEqual(t, len(exported(t, dest)), int(before))
+		wait()
+	}
+	require.Less(t, copied[2].Copied, copied[2].Segments, "%+v", copied)
+	_, _, err := run("store", "backup", n.dir, dest, "--slots", "500")
+	require.NoError(t, err)
+	n.end()
+	want := exported(t, n.dir)
+	require.Len(t, want, int(acknowledged.Load()))
+	require.Equal(t, want, exported(t, dest))
+
+	back := filepath.Join(t.TempDir(), "back")
+	_, _, err = run("store", "restore", dest, back, "--slots", "500")
+	require.NoError(t, err)
+	verified(t, back)
+	other := &testNode{t: t, dir: back, broker: freePort(t), names: freePort(t)}
+	require.NoError(t, other.start())
+	t.Cleanup(other.end)
+	require.Len(t, other.consume("--topic", "orders"), len(want))
+	require.NotEmpty(t, other.want("message", "find", "--topic", "orders", "--key", "k1-1-7"), "the index is built")
+
+	_, _, err = run("store", "restore", dest, back, "--slots", "500")
+	require.ErrorIs(t, err, storebackup.ErrNotEmpty)
+	segments, err := filepath.Glob(filepath.Join(dest, "commitlog", "*"))
+	require.NoError(t, err)
+	f, err := os.OpenFile(segments[0], os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte{1}, 1000)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--slots", "500")
+	require.ErrorIs(t, err, storebackup.ErrChecksum)
+	require.NoError(t, os.Remove(segments[0]))
+	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--slots", "500")
+	require.ErrorIs(t, err, storebackup.ErrChecksum)
+	_, _, err = run("store", "backup", back, dest, "--slots", "500")
+	require.ErrorContains(t, err, "holds a backup of")
+}
+
+func TestWhatIsExportedCanBeImported(t *testing.T) {
+	n := serve(t)
+	n.produce("orders", append([]string{"--tag", "new", "--key", "k", "--property", "shop=7"}, numbers(0, 20)...)...)
+	n.produce("others", "x")
+	_, err := n.store.Put(t.Context(), &messages.Message{Topic: "orders", Body: []byte{0xFF, 0}, Properties: messages.PropertiesOf(map[string]string{"DELAY": "18"})})
+	require.NoError(t, err)
+	require.NoError(t, n.store.AwaitDispatched(t.Context()))
+	require.Len(t, n.tellExport(), 22)
+	stdout, _, err := run("store", "export", n.dir, "--topic", "orders,SCHEDULE_TOPIC_XXXX")
+	require.NoError(t, err)
+	before := jsonLines[exportLine](t, stdout)
+	require.Len(t, before, 21)
+
+	dir := t.TempDir()
+	small := &testNode{t: t, dir: dir, broker: freePort(t), names: freePort(t)}
+	require.NoError(t, small.start()) // so that its files are small
+	small.end()
+	stdout, _, err = runWith(strings.NewReader(stdout), "store", "import", dir, "--json")
+	require.NoError(t, err)
+	require.Equal(t, []importDone{{Messages: 20, LeftOut: 1}}, jsonLines[importDone](t, stdout))
+	stdout, _, err = run("store", "export", dir)
+	require.NoError(t, err)
+	after := jsonLines[exportLine](t, stdout)
+	require.Len(t, after, 20)
+	for i := range after {
+		require.Equal(t, before[i].BornHost, after[i].BornHost)
+		after[i].StoreTimeMs, after[i].Offset = before[i].StoreTimeMs, before[i].Offset
+	}
+	require.Equal(t, before[:20], after)
+	_, _, err = runWith(strings.NewReader("{"), "store", "import", dir)
+	require.ErrorContains(t, err, "after 0 messages")
+}
+
+// tellExport exports the store of the running node.
+func (n *testNode) tellExport() []exportLine {
+	n.t.Helper()
+	stdout, _, err := run("store", "export", n.dir)
+	require.NoError(n.t, err)
+	return jsonLines[exportLine](n.t, stdout)
+}

@@ -39,7 +39,7 @@ func Save(disk vfs.Disk, name string, v any) error {
 }
 
 func save(disk vfs.Disk, name string, data []byte, v any) error {
-	if err := writeDurably(disk, name+freshSuffix, data); err != nil {
+	if err := writeDurably(disk, name+freshSuffix, name, data); err != nil {
 		return err
 	}
 	if err := backUp(disk, name, v); err != nil {
@@ -61,19 +61,23 @@ func backUp(disk vfs.Disk, name string, v any) error {
 		return nil
 	}
 	backup := name + backupSuffix
-	if err := writeDurably(disk, backup+freshSuffix, old); err != nil {
+	if err := writeDurably(disk, backup+freshSuffix, name, old); err != nil {
 		return err
 	}
 	return disk.Rename(backup+freshSuffix, backup)
 }
 
-// writeDurably makes a new file, whatever was under the name; only the name itself is not durable yet.
-func writeDurably(disk vfs.Disk, name string, data []byte) error {
+// writeDurably makes a new file, whatever was under the name; only the name itself is not durable yet. It may be read by those
+// who may read the file like, if there is one: that may hold secrets.
+func writeDurably(disk vfs.Disk, name, like string, data []byte) error {
 	f, err := createAnew(disk, name)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(data, 0)
+	err = vfs.CopyMode(disk, like, name)
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
 	if err == nil {
 		err = f.DataSync()
 	}

@@ -3,6 +3,7 @@ package metadata
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path"
 	"strconv"
 	"testing"
@@ -323,4 +324,19 @@ func FuzzLoad(f *testing.F) {
 			require.Equal(t, first, text(t, disk, name))
 		}
 	})
+}
+
+// TestPermissionsStay: who may not read a file that holds secrets may not read what replaces it, or the copy of it.
+func TestPermissionsStay(t *testing.T) {
+	dir := t.TempDir()
+	rules, table := path.Join(dir, "plain_acl.yml"), path.Join(dir, "topics.json")
+	require.NoError(t, os.WriteFile(rules, []byte("accounts:"), 0o600))
+	require.NoError(t, os.WriteFile(table, []byte("{}"), 0o400))
+	require.NoError(t, WriteText(vfs.New(), rules, []byte("accounts: []")))
+	require.NoError(t, Save(vfs.New(), table, &map[string]int{}))
+	for name, want := range map[string]os.FileMode{rules: 0o600, rules + ".bak": 0o600, table: 0o400, table + ".bak": 0o400} {
+		st, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, want, st.Mode().Perm(), name)
+	}
 }

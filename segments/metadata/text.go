@@ -29,10 +29,10 @@ func ReadText(disk vfs.Disk, name string) ([]byte, error) {
 	return text, nil
 }
 
-// WriteText replaces a text file; the content before stays as .bak. When it returns nil the new content survives a power cut; when
+// WriteText replaces a text file, whose permissions stay; the content before stays as .bak. When it returns nil the new content survives a power cut; when
 // it fails, or anything ends it half-way, the file has the old or the new content.
 func WriteText(disk vfs.Disk, name string, text []byte) error {
-	err := writeDurably(disk, name+freshSuffix, text)
+	err := writeDurably(disk, name+freshSuffix, name, text)
 	if err == nil {
 		err = keepOld(disk, name)
 	}
@@ -56,7 +56,7 @@ func keepOld(disk vfs.Disk, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDurably(disk, name+backupSuffix+freshSuffix, old); err != nil {
+	if err := writeDurably(disk, name+backupSuffix+freshSuffix, name, old); err != nil {
 		return err
 	}
 	return disk.Rename(name+backupSuffix+freshSuffix, name+backupSuffix)

@@ -56,6 +56,21 @@ func (osDisk) Create(name string) (File, error) {
 	return newOSFile(f, name)
 }
 
+func (osDisk) copyMode(from, to string) error {
+	st, err := os.Stat(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return pathError("stat", from, err)
+	}
+	has, err := os.Stat(to)
+	if err != nil || has.Mode().Perm() == st.Mode().Perm() { // some file systems have the same for all, and change none
+		return pathError("stat", to, err)
+	}
+	return pathError("chmod", to, os.Chmod(to, st.Mode().Perm()))
+}
+
 func (osDisk) Remove(name string) error { return pathError("remove", name, os.Remove(name)) }
 
 func (osDisk) Rename(oldName, newName string) error {

@@ -71,6 +71,14 @@ func (u Usage) UsedPercent() int {
 	return int(math.Ceil(percent * float64(u.UsedBytes) / float64(all)))
 }
 
+// CopyMode gives the file to the permissions of the file from, when there is one and the disk has any.
+func CopyMode(d Disk, from, to string) error {
+	if d, ok := d.(osDisk); ok {
+		return d.copyMode(from, to)
+	}
+	return nil
+}
+
 // File is an open file. ReadAt and WriteAt follow io.ReaderAt and io.WriterAt: a short write is an error.
 type File interface {
 	io.ReaderAt

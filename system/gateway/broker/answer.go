@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/actormq/actormq/actors/gateway"
@@ -44,10 +45,26 @@ func Bare(r *gateway.Request, code int, remark string) {
 	r.Answer(a)
 }
 
-// Code says an error of a keeper or of the store in the protocol's words.
+// refusal is why a request is not granted, in the protocol's words.
+type refusal struct {
+	code   int
+	remark string
+}
+
+func (e *refusal) Error() string { return e.remark }
+
+// Refuse returns an error that Code says with this code and remark.
+func Refuse(code int, format string, args ...any) error {
+	return &refusal{code: code, remark: fmt.Sprintf(format, args...)}
+}
+
+// Code says an error of Refuse, of a keeper or of the store in the protocol's words.
 func Code(err error) (code int, remark string) {
+	var no *refusal
 	var name *messages.TopicNameError
 	switch {
+	case errors.As(err, &no):
+		return no.code, no.remark
 	case errors.As(err, &name):
 		return remoting.ResponseSystemError, name.Remark
 	case errors.Is(err, messages.ErrTopicNotExist):

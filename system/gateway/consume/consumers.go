@@ -1,8 +1,6 @@
 package consume
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/actormq/actormq/actors/gateway"
@@ -38,25 +36,4 @@ func (c *Consumers) Routes() gateway.Routes {
 		remoting.RequestLockBatchMQ:             waits(c.lock),
 		remoting.RequestUnlockBatchMQ:           waits(c.unlock),
 	}
-}
-
-// refusal is why a request is not granted, in the protocol's words.
-type refusal struct {
-	code   int
-	remark string
-}
-
-func (e *refusal) Error() string { return e.remark }
-
-func refuse(code int, format string, args ...any) error {
-	return &refusal{code: code, remark: fmt.Sprintf(format, args...)}
-}
-
-// codeOf says any error of this package in the protocol's words.
-func codeOf(err error) (int, string) {
-	var no *refusal
-	if errors.As(err, &no) {
-		return no.code, no.remark
-	}
-	return broker.Code(err)
 }

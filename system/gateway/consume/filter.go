@@ -43,7 +43,7 @@ func (p *pulling) filterOf() (filter, error) {
 	switch policy := p.c.b.Policy(); {
 	case err != nil:
 	case !sub.ByTag() && !policy.FilterByProperty:
-		err = refuse(remoting.ResponseSystemError, remarkNoSQL)
+		err = broker.Refuse(remoting.ResponseSystemError, remarkNoSQL)
 	case policy.FilterRetries && strings.HasPrefix(p.h.Topic, messages.RetryTopicPrefix):
 		f.properties = retryFilter{clients: p.c.b.Clients, group: strings.TrimPrefix(p.h.Topic, messages.RetryTopicPrefix)}
 	}
@@ -56,14 +56,14 @@ func (p *pulling) ownFilter(f *filter) (*messages.Subscription, error) {
 	if !own.ByTag() {
 		compiled, err := broker.CompileFilter(own.ExpressionType, own.SubString)
 		if err != nil {
-			return nil, refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed: %v", err)
+			return nil, broker.Refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed: %v", err)
 		}
 		f.properties = compiled
 		return &own, nil
 	}
 	own, err := messages.TagSubscription(p.h.Topic, p.h.Subscription)
 	if err != nil {
-		return nil, refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed")
+		return nil, broker.Refuse(remoting.ResponseSubscriptionParseFailed, "parse the consumer's subscription failed")
 	}
 	f.tags = own.TagFilter()
 	return &own, nil
@@ -73,17 +73,18 @@ func (p *pulling) ownFilter(f *filter) (*messages.Subscription, error) {
 func (p *pulling) groupFilter(f *filter) (*messages.Subscription, error) {
 	group := p.c.b.Clients.Consumers(p.h.ConsumerGroup)
 	if group == nil {
-		return nil, refuse(remoting.ResponseSubscriptionNotExist, remarkNoGroup)
+		return nil, broker.Refuse(remoting.ResponseSubscriptionNotExist, remarkNoGroup)
 	}
 	if !p.group.ConsumeBroadcastEnable && group.MessageModel == messages.Broadcasting {
-		return nil, refuse(remoting.ResponseNoPermission, "the consumer group[%s] can not consume by broadcast way", p.h.ConsumerGroup)
+		return nil, broker.Refuse(remoting.ResponseNoPermission,
+			"the consumer group[%s] can not consume by broadcast way", p.h.ConsumerGroup)
 	}
 	sub := group.Subscriptions[p.h.Topic]
 	if sub == nil {
-		return nil, refuse(remoting.ResponseSubscriptionNotExist, remarkNoTopic)
+		return nil, broker.Refuse(remoting.ResponseSubscriptionNotExist, remarkNoTopic)
 	}
 	if sub.SubVersion < p.h.SubVersion {
-		return nil, refuse(remoting.ResponseSubscriptionNotLatest, "the consumer's subscription not latest")
+		return nil, broker.Refuse(remoting.ResponseSubscriptionNotLatest, "the consumer's subscription not latest")
 	}
 	f.tags = sub.Tags
 	if sub.ByTag() {
@@ -91,7 +92,7 @@ func (p *pulling) groupFilter(f *filter) (*messages.Subscription, error) {
 	}
 	compiled, ok := sub.Compiled.(propertyFilter)
 	if !ok || sub.CompileErr != nil {
-		return nil, refuse(remoting.ResponseFilterDataNotExist,
+		return nil, broker.Refuse(remoting.ResponseFilterDataNotExist,
 			"The broker's consumer filter data is not exist!Your expression may be wrong!")
 	}
 	f.properties = compiled

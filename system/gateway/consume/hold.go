@@ -23,7 +23,7 @@ type held struct {
 func (p *pulling) hold() {
 	conn, store := p.r.Conn, p.c.b.Store
 	if conn.Tenants() >= p.c.b.MaxHeldPulls {
-		p.fail(refuse(remoting.ResponseSystemBusy, "too many pulls are held for this connection, limit %d", p.c.b.MaxHeldPulls))
+		p.fail(broker.Refuse(remoting.ResponseSystemBusy, "too many pulls are held for this connection, limit %d", p.c.b.MaxHeldPulls))
 		return
 	}
 	wait := time.Duration(min(p.h.SuspendTimeoutMs, longestHold.Milliseconds())) * time.Millisecond

@@ -27,7 +27,7 @@ type pulling struct {
 func (c *Consumers) pull(r *gateway.Request) {
 	p := &pulling{c: c, r: r}
 	if err := remoting.FromExt(r.ExtFields, &p.h); err != nil {
-		p.fail(refuse(remoting.ResponseSystemError, "%v", err))
+		p.fail(broker.Refuse(remoting.ResponseSystemError, "%v", err))
 		return
 	}
 	if err := p.check(); err != nil {
@@ -47,7 +47,7 @@ func (p *pulling) queue() messages.QueueKey {
 
 // fail answers with an error; errors before the read have empty ext fields (spec/remoting.md §9.4).
 func (p *pulling) fail(err error) {
-	code, remark := codeOf(err)
+	code, remark := broker.Code(err)
 	broker.Bare(p.r, code, remark)
 }
 
@@ -55,7 +55,7 @@ func (p *pulling) fail(err error) {
 func (p *pulling) check() error {
 	b := p.c.b
 	if !b.Policy().Readable() {
-		return refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.Address)
+		return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.Address)
 	}
 	if err := p.checkGroup(); err != nil {
 		return err
@@ -63,11 +63,12 @@ func (p *pulling) check() error {
 	topic, ok := b.Topics.Lookup(p.h.Topic)
 	switch {
 	case !ok:
-		return refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please! %s", p.h.Topic, broker.SeeFAQ)
+		return broker.Refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please! %s", p.h.Topic, broker.SeeFAQ)
 	case topic.Perm&metadata.PermRead == 0:
-		return refuse(remoting.ResponseNoPermission, "the topic[%s] pulling message is forbidden", p.h.Topic)
+		return broker.Refuse(remoting.ResponseNoPermission, "the topic[%s] pulling message is forbidden", p.h.Topic)
 	case p.h.QueueID < 0 || int(p.h.QueueID) >= topic.ReadQueueNums:
-		return refuse(remoting.ResponseSystemError, "queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[%s]",
+		return broker.Refuse(remoting.ResponseSystemError,
+			"queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[%s]",
 			p.h.QueueID, p.h.Topic, topic.ReadQueueNums, p.r.Conn.RemoteAddr())
 	}
 	p.h.Topic = topic.TopicName
@@ -87,12 +88,12 @@ func (p *pulling) checkGroup() error {
 		defer cancel()
 		var err error
 		if config, err = p.c.b.Groups.Ensure(ctx, strings.Clone(p.h.ConsumerGroup)); err != nil {
-			code, remark := codeOf(err)
-			return refuse(code, "subscription group [%s] does not exist, %s", p.h.ConsumerGroup, remark)
+			code, remark := broker.Code(err)
+			return broker.Refuse(code, "subscription group [%s] does not exist, %s", p.h.ConsumerGroup, remark)
 		}
 	}
 	if !config.ConsumeEnable {
-		return refuse(remoting.ResponseNoPermission, "subscription group no permission, %s", p.h.ConsumerGroup)
+		return broker.Refuse(remoting.ResponseNoPermission, "subscription group no permission, %s", p.h.ConsumerGroup)
 	}
 	p.group = config
 	return nil

@@ -26,16 +26,16 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 	policy := p.b.Policy()
 	if r.At.UnixMilli() < policy.AcceptFromMs {
 		until := time.UnixMilli(policy.AcceptFromMs).Format("2006-01-02 15:04:05")
-		return metadata.TopicConfig{}, refuse(remoting.ResponseSystemError, "broker unable to service, until %s", until)
+		return metadata.TopicConfig{}, broker.Refuse(remoting.ResponseSystemError, "broker unable to service, until %s", until)
 	}
 	if !policy.Writeable() && (topic.Order || policy.CheckWrites) {
-		return topic, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
+		return topic, broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}
 	if err := checkName(h); err != nil {
 		return topic, err
 	}
 	if _, no := forbidden[h.Topic]; no {
-		return topic, refuse(remoting.ResponseNoPermission, "Sending message to topic[%s] is forbidden.", h.Topic)
+		return topic, broker.Refuse(remoting.ResponseNoPermission, "Sending message to topic[%s] is forbidden.", h.Topic)
 	}
 	if !known {
 		var err error
@@ -44,7 +44,7 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 		}
 	}
 	if policy.CheckWrites && topic.Perm&metadata.PermWrite == 0 {
-		return topic, refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
+		return topic, broker.Refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
 	}
 	return topic, checkQueue(r, h, topic)
 }
@@ -53,18 +53,18 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 func checkName(h *remoting.SendMessageHeader) error {
 	err := messages.CheckTopicName(h.Topic)
 	if err != nil && h.Batch && len(h.Topic) > messages.MaxTopicBytes {
-		return refuse(remoting.ResponseMessageIllegal, "message topic length too long %d", len(h.Topic))
+		return broker.Refuse(remoting.ResponseMessageIllegal, "message topic length too long %d", len(h.Topic))
 	}
 	return err
 }
 
 func checkQueue(r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) error {
 	if most := max(topic.WriteQueueNums, topic.ReadQueueNums); int(h.QueueID) >= most {
-		return refuse(remoting.ResponseSystemError, "request queueId[%d] is illegal, topic %s has %d queues, producer %s",
+		return broker.Refuse(remoting.ResponseSystemError, "request queueId[%d] is illegal, topic %s has %d queues, producer %s",
 			h.QueueID, topic.TopicName, most, r.Conn.RemoteAddr())
 	}
 	if h.QueueID < 0 && topic.WriteQueueNums <= 0 {
-		return refuse(remoting.ResponseSystemError, "topic %s has no queue to write to", topic.TopicName)
+		return broker.Refuse(remoting.ResponseSystemError, "topic %s has no queue to write to", topic.TopicName)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (p *Producers) create(r *gateway.Request, h *remoting.SendMessageHeader) (m
 	topic, err := p.b.Topics.EnsureForSend(
 		ctx, strings.Clone(h.Topic), h.DefaultTopic, int(h.DefaultTopicQueueNums), h.UnitMode)
 	if errors.Is(err, messages.ErrTopicNotExist) {
-		err = refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please!%s", h.Topic, broker.SeeFAQ)
+		err = broker.Refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please!%s", h.Topic, broker.SeeFAQ)
 	}
 	return topic, err
 }

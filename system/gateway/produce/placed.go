@@ -6,6 +6,7 @@ import (
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // placed takes the store's answer back to the producer. It is told once, and serves another send then.
@@ -56,7 +57,7 @@ func (d *placed) done(result messages.PutResult, err error) {
 	if d.pushed {
 		code, remark = remoting.ResponseSuccess, ""
 		if d.pushErr != nil {
-			code, remark = codeOf(d.pushErr)
+			code, remark = broker.Code(d.pushErr)
 		}
 	} else if !result.Status.Stored() {
 		p.failWith(d.r, code, remark)

@@ -9,6 +9,7 @@ import (
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // replyTimeout is how long a requester may take to accept a reply (spec/remoting.md §1.8).
@@ -46,7 +47,7 @@ func (p *Producers) reply(r *gateway.Request) {
 		response, err := answer.Wait(context.Background()) // the call has a timeout of its own
 		if err != nil || response.Code != remoting.ResponseSuccess {
 			to, _ := m.Properties.Get(messages.PropertyReplyToClient)
-			d.pushErr = refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
+			d.pushErr = broker.Refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
 		}
 		p.keepReply(d, m, waits(h.Properties))
 	}()
@@ -65,14 +66,14 @@ func (p *Producers) keepReply(d *placed, m *messages.Message, waitStored bool) {
 func (p *Producers) requester(properties messages.Properties) (*gateway.Conn, error) {
 	id, ok := properties.Get(messages.PropertyReplyToClient)
 	if !ok {
-		return nil, refuse(remoting.ResponseSystemError, "reply message properties[%s] is null", messages.PropertyReplyToClient)
+		return nil, broker.Refuse(remoting.ResponseSystemError, "reply message properties[%s] is null", messages.PropertyReplyToClient)
 	}
 	if c := p.b.Clients.Producer(id); c != nil {
 		if conn, ok := c.Channel.(*gateway.Conn); ok {
 			return conn, nil
 		}
 	}
-	return nil, refuse(remoting.ResponseSystemError, "push reply message fail, channel of <%s> not found.", id)
+	return nil, broker.Refuse(remoting.ResponseSystemError, "push reply message fail, channel of <%s> not found.", id)
 }
 
 // replyPush is the request that brings a reply to its requester.

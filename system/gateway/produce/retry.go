@@ -8,6 +8,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // firstRetryLevel is the delay level of a first retry when the consumer names none: 10 s with the default levels.
@@ -69,8 +70,8 @@ func (p *Producers) group(r *gateway.Request, group string) (metadata.Subscripti
 	defer cancel()
 	config, err := p.b.Groups.Ensure(ctx, strings.Clone(group))
 	if err != nil {
-		code, remark := codeOf(err)
-		return config, refuse(code, "subscription group not exist, %s: %s", group, remark)
+		code, remark := broker.Code(err)
+		return config, broker.Refuse(code, "subscription group not exist, %s: %s", group, remark)
 	}
 	return config, nil
 }
@@ -104,15 +105,15 @@ func (p *Producers) sendBack(r *gateway.Request) {
 		if code != remoting.ResponseMessageIllegal {
 			code = remoting.ResponseSystemError
 		}
-		p.failBack(r, &refusal{code: code, remark: result.Status.String() + ": " + remark})
+		p.failBack(r, broker.Refuse(code, "%s: %s", result.Status, remark))
 	})
 }
 
 // failBack answers with an error; to a client that would take it for success the answer is the end of the connection.
 func (p *Producers) failBack(r *gateway.Request, err error) {
-	code, remark := codeOf(err)
+	code, remark := broker.Code(err)
 	if r.Language == remoting.LanguageGo {
-		r.Abandon(&refusal{code: code, remark: "a message can't be sent back: " + remark})
+		r.Abandon(broker.Refuse(code, "a message can't be sent back: %s", remark))
 		return
 	}
 	r.Fail(code, remark)
@@ -125,7 +126,7 @@ func (p *Producers) copyBack(r *gateway.Request, h *remoting.SendBackHeader) (*m
 		return nil, err
 	}
 	if !p.b.Policy().Writeable() {
-		return nil, refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
+		return nil, broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
 	}
 	if config.RetryQueueNums <= 0 {
 		return nil, nil
@@ -136,7 +137,7 @@ func (p *Producers) copyBack(r *gateway.Request, h *remoting.SendBackHeader) (*m
 	}
 	stored, err := p.b.Store.MessageAt(messages.PhysicalOffset(h.Offset))
 	if err != nil {
-		return nil, refuse(remoting.ResponseSystemError, "look message by offset failed, %d: %v", h.Offset, err)
+		return nil, broker.Refuse(remoting.ResponseSystemError, "look message by offset failed, %d: %v", h.Offset, err)
 	}
 	m := again(&stored)
 	m.Topic, m.QueueID, m.StoreHost = topic.TopicName, randomQueue(topic.WriteQueueNums), stored.StoreHost
@@ -181,7 +182,7 @@ func (p *Producers) retryTopic(h *remoting.SendBackHeader, config metadata.Subsc
 	case err != nil:
 		return topic, err
 	case topic.Perm&metadata.PermWrite == 0:
-		return topic, refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
+		return topic, broker.Refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
 	}
 	return topic, nil
 }

@@ -1,8 +1,6 @@
 package produce
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -39,30 +37,9 @@ func (p *Producers) Routes() gateway.Routes {
 	}
 }
 
-// refusal is why a send is not stored, in the protocol's words.
-type refusal struct {
-	code   int
-	remark string
-}
-
-func (e *refusal) Error() string { return e.remark }
-
-func refuse(code int, format string, args ...any) error {
-	return &refusal{code: code, remark: fmt.Sprintf(format, args...)}
-}
-
-// codeOf says any error of this package in the protocol's words.
-func codeOf(err error) (int, string) {
-	var no *refusal
-	if errors.As(err, &no) {
-		return no.code, no.remark
-	}
-	return broker.Code(err)
-}
-
 // fail answers a send; its errors too carry the two fields that clients read (spec/remoting.md §8.5).
 func (p *Producers) fail(r *gateway.Request, err error) {
-	code, remark := codeOf(err)
+	code, remark := broker.Code(err)
 	p.failWith(r, code, remark)
 }
 
@@ -114,7 +91,7 @@ func (p *Producers) route(r *gateway.Request, h *remoting.SendMessageHeader, m *
 	}
 	if transaction.IsHalf(m.Properties) {
 		if p.b.Policy().RejectHalf || p.b.Transactions == nil {
-			return refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
+			return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
 		}
 		return p.halve(r, h, m)
 	}

@@ -380,6 +380,37 @@ func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// W16: a queue that can't be written stays readable, and keeps no other queue's messages from its consumers; it is written when that
+// is possible again.
+func TestW16AQueueThatCannotBeWrittenHoldsNobodyUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.SegmentBytes, opt.QueueFlushThorough = 1<<20, time.Second
+		s := openIn(t, opt)
+		disk.Inject(func(op memfs.Op) error {
+			if (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, "store/consumequeue/Bad") {
+				return errDisk
+			}
+			return nil
+		})
+		bad, good := messages.QueueKey{Topic: "Bad"}, messages.QueueKey{Topic: "Good"}
+		const count = 300
+		for range count {
+			putAll(t, s, message(bad.Topic, 0, "x"), message(good.Topic, 0, "x"))
+			sleep(100 * time.Millisecond) // each is dispatched by itself
+		}
+		require.EqualValues(t, count, s.MaxOffset(good))
+		require.EqualValues(t, count, s.MaxOffset(bad))
+		disk.Inject(nil)
+		sleep(time.Minute)
+		closeIn(t, s)
+		s = openIn(t, opt)
+		require.EqualValues(t, count, s.MaxOffset(bad))
+		closeIn(t, s)
+	})
+}
+
 // L112: the end of a queue never goes back and its beginning neither, and no queue with a message begins at 0 again: while
 // messages come, files expire, and over stops and kills.
 func TestL112OffsetsNeverGoBack(t *testing.T) {

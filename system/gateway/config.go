@@ -28,6 +28,10 @@ type Config struct {
 	TLSFiles certs.Files
 	ACLFile  string // plain_acl.yml; empty: no access control (aclEnable=false)
 
+	// Routes are requests of the user's own, on the broker's ports beside RocketMQ's; a code that is taken is refused. Take
+	// codes from 20,000 on. Where access control is on, a request is signed by any account; the handler looks at more.
+	Routes edge.Routes
+
 	// OnDrain is called when a request asks the node to drain and to stop; it must not block. nil: no request may.
 	OnDrain func(grace time.Duration)
 

@@ -220,7 +220,9 @@ func (n *Node) listen() (err error) {
 	if opt.TLSMode = n.cfg.TLSMode; n.certs != nil {
 		opt.TLS = n.certs.Server()
 	}
-	n.ports = n.portsOf()
+	if n.ports, err = n.portsOf(); err != nil {
+		return err
+	}
 	n.guard(n.ports)
 	n.edge, err = edge.Start(n.root, opt, n.ports...)
 	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
@@ -233,12 +235,18 @@ func (n *Node) listen() (err error) {
 // namesrvPort is the name of the name server's port.
 const namesrvPort = "namesrv"
 
-func (n *Node) portsOf() []edge.Port {
+func (n *Node) portsOf() ([]edge.Port, error) {
 	all := edge.Routes{}
 	maps.Copy(all, produce.New(n.broker).Routes())
 	maps.Copy(all, consume.New(n.broker).Routes())
 	maps.Copy(all, admin.New(n.broker, n.cfg.Tools).Routes())
 	all[remoting.RequestDrainBroker] = edge.Route{Handle: n.drainRequest, Lane: edge.Quick}
+	for code, route := range n.cfg.Routes {
+		if _, taken := all[code]; taken || route.Handle == nil {
+			return nil, fmt.Errorf("%w: Routes: code %d is RocketMQ's, or has no handler", ErrConfig, code)
+		}
+		all[code] = route
+	}
 	ports := []edge.Port{{Name: "broker", Address: n.cfg.Listen, Routes: all}}
 	if n.cfg.VIPListen != "" {
 		vip := maps.Clone(all)
@@ -248,7 +256,7 @@ func (n *Node) portsOf() []edge.Port {
 	if n.cfg.NameServerListen != "" {
 		ports = append(ports, edge.Port{Name: namesrvPort, Address: n.cfg.NameServerListen, Routes: n.names.Routes()})
 	}
-	return ports
+	return ports, nil
 }
 
 // tell turns what keepers tell a client into a request to it.

@@ -120,7 +120,7 @@ func (s *Store) deleteTopic(ctx context.Context, topic string) error {
 		defer done()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opt.StopTimeout)
 		defer cancel()
-		deleted <- s.deleteQueues(ctx, topic)
+		deleted <- actors.Protect("delete queues", func() error { return s.deleteQueues(ctx, topic) })
 	}()
 	select {
 	case err := <-deleted:

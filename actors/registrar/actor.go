@@ -195,7 +195,10 @@ func (a *registrar) register(i int) {
 		s.timer.Stop()
 	}
 	s.running, s.again = true, false
-	a.calls.Go(func() { a.self.Send(registered{server: i, err: a.attempt(a.ctx, i, s.address)}) })
+	a.calls.Go(func() {
+		err := actors.Protect("register", func() error { return a.attempt(a.ctx, i, s.address) })
+		a.self.Send(registered{server: i, err: err})
+	})
 }
 
 func (a *registrar) registered(m registered) {
@@ -311,7 +314,12 @@ func (a *registrar) depart() {
 		errs := make([]error, len(a.servers))
 		var told sync.WaitGroup
 		for i, s := range a.cfg.NameServers {
-			told.Go(func() { _, errs[i] = a.call(ctx, s, remoting.NewRequest(remoting.RequestUnregisterBroker, named(&b))) })
+			told.Go(func() {
+				errs[i] = actors.Protect("unregister", func() error {
+					_, err := a.call(ctx, s, remoting.NewRequest(remoting.RequestUnregisterBroker, named(&b)))
+					return err
+				})
+			})
 		}
 		told.Wait()
 		a.self.Send(left{errors.Join(errs...)})

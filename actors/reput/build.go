@@ -132,15 +132,20 @@ func (a *QueueBuilder) misfit(st *queueState, r *messages.DispatchRequest, err e
 	case errors.Is(err, consumequeue.ErrGap):
 		a.startRepair(st, r, err)
 		return
-	case errors.Is(err, consumequeue.ErrOrder) && r.QueueOffset == 0 && r.PhysicalOffset >= st.queue.PhysicalEnd() &&
-		(a.cfg.Follower || a.reborn[r.Queue.Topic]):
-		// The writer counts from 0 again, and what the queue has is of the topic's life before.
+	case a.isReborn(st, r, err):
 		if err = a.beginAnew(st, r); err == nil {
 			return
 		}
 	}
 	st.refused++
 	a.refuseRecord(r, st.refused, err)
+}
+
+// isReborn tells whether a record was refused because it begins a queue anew: the writer counts from 0 again, and what the queue
+// has is of the topic's life before.
+func (a *QueueBuilder) isReborn(st *queueState, r *messages.DispatchRequest, err error) bool {
+	return errors.Is(err, consumequeue.ErrOrder) && r.QueueOffset == 0 && r.PhysicalOffset >= st.queue.PhysicalEnd() &&
+		(a.cfg.Follower || a.reborn[r.Queue.Topic])
 }
 
 // refuseRecord reports a record that is left out, less and less often.

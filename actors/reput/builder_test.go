@@ -483,6 +483,76 @@ func TestDestroyedQueuesGoAndComeBack(t *testing.T) {
 	require.ErrorIs(t, err, consumequeue.ErrTopic)
 }
 
+func (r *rig) destroyTopic(topic string, below messages.PhysicalOffset) {
+	r.t.Helper()
+	answer := messages.NewAnswer[struct{}]()
+	r.builders[0].Send(messages.DestroyTopic{Topic: topic, Below: below, Answer: answer})
+	_, err := wait(r.t, answer)
+	require.NoError(r.t, err)
+}
+
+// A topic is deleted whose queue lacks units, and takes none: what is put into its new life is readable all the same.
+func TestADeletedTopicWhoseQueueIsStuckComesToLifeAgain(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		r := newRig(t, 1<<20)
+		key := messages.QueueKey{Topic: "T"}
+		for range 10 {
+			r.w.put(messages.Message{Topic: "T"})
+		}
+		r.w.next[key]++ // a record that is not in the log
+		r.w.put(messages.Message{Topic: "T"})
+		r.start().all()
+		require.Equal(t, messages.QueueGap, receive(t, r.problems).Kind)
+		require.Equal(t, messages.QueueStuck, receive(t, r.problems).Kind)
+		r.destroyTopic("T", -1)
+		below := r.w.log.End()
+		want := []messages.DispatchRequest{}
+		if again {
+			r.w.next[key] = 0
+			want = append(want, r.w.put(messages.Message{Topic: "T"}), r.w.put(messages.Message{Topic: "T"}))
+			r.all()
+		}
+		r.destroyTopic("T", below)
+		require.Equal(t, messages.QueueRebuilt, receive(t, r.problems).Kind)
+		r.verify(r.table, want)
+		if !again {
+			require.Nil(t, r.table.Lookup(key))
+			r.w.next[key] = 0
+		}
+		want = append(want, r.w.put(messages.Message{Topic: "T"}))
+		r.all()
+		r.verify(r.table, want)
+	}
+}
+
+// The new life begins while the log is being read for what the old one lacks.
+func TestADeletedTopicComesToLifeAgainWhileItsQueueIsRepaired(t *testing.T) {
+	r := newRig(t, 1<<20)
+	key := messages.QueueKey{Topic: "T"}
+	q, err := r.table.Create(key)
+	require.NoError(t, err)
+	for i := range 10 {
+		w := r.w.put(messages.Message{Topic: "T"})
+		if i < 5 { // it lacks the others
+			_, err = q.Append(consumequeue.Unit{PhysicalOffset: w.PhysicalOffset, Size: w.SizeBytes, TagsCode: w.TagsCode}, w.QueueOffset)
+			require.NoError(t, err)
+		}
+	}
+	r.from = r.w.log.End() // as if all of this had been built
+	r.start()
+	r.destroyTopic("T", -1)
+	r.w.put(messages.Message{Topic: "T"})
+	below := r.w.log.End()
+	r.w.next[key] = 0
+	want := []messages.DispatchRequest{r.w.put(messages.Message{Topic: "T"}), r.w.put(messages.Message{Topic: "T"})}
+	r.all()
+	require.Equal(t, messages.QueueGap, receive(t, r.problems).Kind)
+	require.Equal(t, messages.QueueRebuilt, receive(t, r.problems).Kind)
+	r.verify(r.table, want)
+	r.destroyTopic("T", below)
+	r.verify(r.table, want)
+}
+
 func TestStopAnswersEverything(t *testing.T) {
 	r := newRig(t, 1<<20)
 	r.cfg.MaxPending = 1

@@ -48,12 +48,31 @@ func (a *QueueBuilder) destroyTopic(m messages.DestroyTopic) {
 	})
 	var errs []error
 	for _, q := range old {
-		if st := a.queues[q.Key()]; st != nil {
+		st := a.queues[q.Key()]
+		if st != nil {
 			a.forget(st)
 		}
-		errs = append(errs, q.Destroy())
+		err := q.Destroy()
+		if errs = append(errs, err); err == nil && st != nil && st.repair != nil {
+			errs = append(errs, a.readFrom(q.Key(), m.Below))
+		}
 	}
+	a.scanNext()
 	m.Answer.Complete(struct{}{}, errors.Join(errs...))
+}
+
+// readFrom reads what a deleted queue has become from the log: while it was under repair nothing was put into it, so its topic's new
+// life may have begun unnoticed.
+func (a *QueueBuilder) readFrom(key messages.QueueKey, from messages.PhysicalOffset) error {
+	st, err := a.state(key)
+	if err != nil {
+		return err
+	}
+	st.repair = &repair{}
+	if a.queueRepair(st); a.cfg.Log != nil {
+		st.repair.from = max(st.repair.from, from)
+	}
+	return nil
 }
 
 // beginAnew replaces a queue of a topic that is being deleted by one that begins with the record, whose offset is 0.

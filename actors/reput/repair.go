@@ -159,6 +159,11 @@ func (a *QueueBuilder) goOn(st *queueState, m scanned) {
 				return
 			}
 			err = a.appendUnit(st, r)
+		} else if a.isReborn(st, r, err) {
+			if st = a.replaced(st, r.PhysicalOffset); st == nil {
+				return
+			}
+			err = a.appendUnit(st, r)
 		}
 		if err != nil {
 			st.refused++
@@ -212,8 +217,13 @@ func (a *QueueBuilder) restart(st *queueState, r *messages.DispatchRequest, gap 
 	a.report(messages.QueueProblem{
 		Kind: messages.QueueRestarted, Queue: st.key, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset, Err: gap,
 	})
+	return a.replaced(st, r.PhysicalOffset)
+}
+
+// replaced puts an empty queue in the place of one under repair, which goes on; nil when that fails: it is stuck.
+func (a *QueueBuilder) replaced(st *queueState, at messages.PhysicalOffset) *queueState {
 	if err := st.queue.Destroy(); err != nil {
-		a.stick(st, r.PhysicalOffset, err)
+		a.stick(st, at, err)
 		return nil
 	}
 	next := &queueState{key: st.key, refused: st.refused, repair: st.repair}

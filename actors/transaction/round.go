@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 )
 
@@ -109,7 +110,17 @@ func (a *transactions) judge(r *round) {
 	}
 	if len(ask) > 0 {
 		r.open++
-		a.asking.Go(func() { a.tell(a.question(r, ask)) })
+		a.asking.Go(func() {
+			c := checked{round: r}
+			err := actors.Protect("ask about transactions", func() error {
+				c = a.question(r, ask)
+				return nil
+			})
+			if err != nil {
+				a.cfg.Logger.Error().Err(err).Msg("asking producers about transactions failed: the next round tries again")
+			}
+			a.tell(c)
+		})
 	}
 }
 

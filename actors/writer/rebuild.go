@@ -21,15 +21,14 @@ func (w *Actor) startRebuild() {
 	go func() {
 		var offsets map[messages.QueueKey]messages.QueueOffset
 		err := actors.Protect("read the queue offsets again", func() (err error) {
-			offsets, err = rebuild()
-			return err
-		})
-		if err == nil && seg != nil {
-			err = vfs.Guard("clear the tail of "+seg.Path(), func() error {
+			if offsets, err = rebuild(); err != nil || seg == nil {
+				return err
+			}
+			return vfs.Guard("clear the tail of "+seg.Path(), func() error {
 				clearTail(data[seg.Wrote():])
 				return nil
 			})
-		}
+		})
 		self.Send(rebuilt{offsets: offsets, err: err})
 	}()
 }

@@ -21,25 +21,39 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // planAsLeft makes the plan of a store that is as its last clean stop has left it: there is nothing to do, and the log need
-// not be read. It is false when that is not known, above all when RocketMQ has run in between.
-func (s *Store) planAsLeft() (Plan, bool, error) {
+// not be read. It is false when that is not known, above all when RocketMQ has run in between. lacking: index files have gone since, though
+// the log is the same.
+func (s *Store) planAsLeft() (p Plan, asLeft, lacking bool, err error) {
 	c, ok, err := checkpoint.LoadCleanStop(s.Disk, s.Params.CleanStopPath())
 	if err != nil {
-		return Plan{}, false, err
+		return Plan{}, false, false, err
 	}
 	s.generation = c.Generation
 	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex {
-		return Plan{}, false, nil
+		return Plan{}, false, false, nil
 	}
 	now, err := s.cleanStop(messages.PhysicalOffset(c.LogEnd), c.StoreMs)
 	if err != nil || now == nil || *now != c || !s.endsAt(messages.PhysicalOffset(c.LogEnd)) || s.damaged() {
-		return Plan{}, false, err
+		return Plan{}, false, err == nil && now != nil && s.lacksIndex(&c, now), err
 	}
 	end := messages.PhysicalOffset(c.LogEnd)
 	return Plan{
 		Clean: true, ScanFrom: end, Min: s.Log.Min(), End: end, LastStoreMs: c.StoreMs, Tail: Span{From: end, To: end},
 		QueuesFrom: end, Index: IndexStep{Cut: -1, From: end},
-	}, true, nil
+	}, true, false, nil
+}
+
+// lacksIndex tells whether index files are missing in front of the last one, which nothing else would show: the log is as it was left.
+// Files that are only damaged are dropped one by one.
+func (s *Store) lacksIndex(left, now *checkpoint.CleanStop) bool {
+	if s.Index == nil || now.LogMin != left.LogMin || now.LastCRC != left.LastCRC || now.IndexEnd != left.IndexEnd {
+		return false
+	}
+	missing := left.IndexFiles - now.IndexFiles - int64(len(s.Index.Damaged()))
+	if missing > 0 {
+		s.tell(Event{What: MissingIndex, Path: s.Params.IndexDir(), Err: fmt.Errorf("%d files are missing", missing)})
+	}
+	return missing > 0
 }
 
 // saveCleanStop describes the store as it is.

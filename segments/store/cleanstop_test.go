@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,27 @@ func TestAStaleManifestIsIgnored(t *testing.T) {
 			require.NoError(t, s.Close())
 		})
 	}
+}
+
+// A file in the middle of the index leaves no other trace than that there is one less.
+func TestAMissingIndexFileIsNoticedAtACleanStart(t *testing.T) {
+	disk, w := left(t)
+	s := open(t, disk)
+	want := contentOf(t, s)
+	require.NoError(t, s.CloseClean())
+	entries, err := disk.List("s/index")
+	require.NoError(t, err)
+	require.Greater(t, len(entries), 2)
+	require.NoError(t, disk.Remove("s/index/"+entries[1].Name))
+	s = open(t, disk)
+	c := contentOf(t, s)
+	c.requirePuts(t, w.puts)
+	require.Equal(t, want.Keys, c.Keys)
+	require.True(t, slices.ContainsFunc(s.Report.Events, func(e store.Event) bool { return e.What == store.MissingIndex }))
+	require.NoError(t, s.CloseClean())
+	s = open(t, disk)
+	require.EqualValues(t, -1, scanned(s))
+	require.NoError(t, s.Close())
 }
 
 func TestAnExpiredSegmentMakesTheManifestStale(t *testing.T) {

@@ -26,12 +26,13 @@ const (
 	RejectedRecord    Finding = "record not queued"  // its topic or queue cannot be a folder, or its queue offset does not follow
 	FoundUnproven     Finding = "not proven durable" // a sync had failed: the log from From on was copied to new files, Path is one of them
 	DroppedIndex      Finding = "index file dropped"
-	CutIndex          Finding = "index cut"    // entries from record From on
-	Dispatched        Finding = "dispatched"   // records From..To went to queues and index again
-	DamagedCheckpoint Finding = "checkpoint"   // not readable: taken as unknown
-	DamagedFloors     Finding = "queue floors" // not readable: deleted topics may come back
-	NoRoom            Finding = "disk is full" // recovery goes on without what could not be written: Err says what
-	EmptyLog          Finding = "log is gone"  // there are consume queues, but no commit log
+	MissingIndex      Finding = "index files are missing" // since the last clean stop: the index is built anew
+	CutIndex          Finding = "index cut"               // entries from record From on
+	Dispatched        Finding = "dispatched"              // records From..To went to queues and index again
+	DamagedCheckpoint Finding = "checkpoint"              // not readable: taken as unknown
+	DamagedFloors     Finding = "queue floors"            // not readable: deleted topics may come back
+	NoRoom            Finding = "disk is full"            // recovery goes on without what could not be written: Err says what
+	EmptyLog          Finding = "log is gone"             // there are consume queues, but no commit log
 )
 
 // Event is one finding. Which fields are set depends on What.

@@ -73,11 +73,11 @@ func (s *Store) open() error {
 	if err := s.missesLog(); err != nil {
 		return err
 	}
-	plan, asLeft, err := s.planAsLeft()
+	plan, asLeft, lacking, err := s.planAsLeft()
 	if err == nil && !asLeft {
 		l := loaded{
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
-			all: s.options.FullScan, newIndex: s.options.RebuildIndex,
+			all: s.options.FullScan, newIndex: s.options.RebuildIndex || lacking,
 		}
 		plan, err = makePlan(l, s.Params, s.options.Progress)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
@@ -49,7 +50,13 @@ func (p *Producers) reply(r *gateway.Request) {
 			to, _ := m.Properties.Get(messages.PropertyReplyToClient)
 			d.pushErr = broker.Refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
 		}
-		p.keepReply(d, m, waits(h.Properties))
+		err = actors.Protect("keep a reply", func() error {
+			p.keepReply(d, m, waits(h.Properties))
+			return nil
+		})
+		if err != nil {
+			d.done(messages.PutResult{Status: messages.UnknownError}, err)
+		}
 	}()
 }
 

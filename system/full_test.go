@@ -196,6 +196,69 @@ func stopAndStart(t *testing.T, killed bool, ballast int64) {
 	closeIn(t, s)
 }
 
+// Not a byte and not an inode: the start gives up the ballast for the marker of an open store, and says what it needs when that
+// does not help.
+func TestAStartWithoutRoomForOneFile(t *testing.T) {
+	for _, ballast := range []int64{0, -1} {
+		bubble(t, func(t *testing.T) {
+			disk := memfs.New()
+			opt := small(disk)
+			opt.BallastBytes = ballast
+			s := openIn(t, opt)
+			p := &producer{t: t, store: s}
+			require.NoError(t, p.put())
+			sleep(2 * time.Second)
+			closeIn(t, s)
+			disk.Inject(func(op memfs.Op) error {
+				if op.Kind == memfs.KindRemove && op.Name == "store/ballast" {
+					disk.Inject(nil)
+				}
+				if op.Kind == memfs.KindCreate && op.Name == "store/abort" {
+					return vfs.ErrNoSpace
+				}
+				return nil
+			})
+			s, err := system.Open(opt)
+			if ballast < 0 {
+				require.ErrorIs(t, err, vfs.ErrNoSpace)
+				require.ErrorContains(t, err, "store/abort can't be made")
+				disk.Inject(nil)
+				s, err = system.Open(opt)
+			}
+			require.NoError(t, err)
+			p.store = s
+			p.check()
+			closeIn(t, s)
+		})
+	}
+}
+
+// A short last file, as a killed RocketMQ or a copy leaves it, holds up no start on a full disk.
+func TestAShortLastFileOnAFullDisk(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.BallastBytes, opt.WarningPercent = -1, 100
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 50 {
+			require.NoError(t, p.put())
+		}
+		closeIn(t, s)
+		require.Equal(t, []string{"0", "32768"}, files(t, disk, "store/commitlog"))
+		f, err := disk.Open("store/commitlog/00000000000000032768", true)
+		require.NoError(t, err)
+		require.NoError(t, f.Truncate(24<<10))
+		require.NoError(t, f.Close())
+		disk.SetCapacity(used(t, disk) + 4<<10)
+		s = openIn(t, opt)
+		p.store = s
+		p.check()
+		disk.SetCapacity(0)
+		closeIn(t, s)
+	})
+}
+
 // fill takes all the room that is left.
 func fill(disk *memfs.Disk) error {
 	f, err := disk.Create("store/filler")

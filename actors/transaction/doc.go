@@ -22,7 +22,8 @@
 //     message is written.
 //   - A transaction that is over is not committed again, whichever of its copies a request names.
 //   - A check writes nothing: how often a half message was checked is kept in memory, and in the half message whenever it is
-//     renewed; that is done when it has become old, or when too many others are behind it. Only checks that were sent count.
+//     renewed; that is done when it has become old, or when too many others are behind it. Only checks that were sent count. A restart goes back to
+//     the count of the last copy: a half message may be asked about some times more, never fewer.
 //   - A half message without an online producer, or within its immunity time, keeps nobody behind it waiting.
 //   - A half message that can't be read is skipped and reported.
 //   - An op message counts only for a half message in front of it in the log: a power cut may keep it and lose the half message, whose

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/index"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // lockText is what RocketMQ writes into the lock file.
@@ -178,6 +179,9 @@ func (s *Store) mendSegment(name string, f commitlog.Foreign) error {
 		return err
 	}
 	err = file.Allocate(0, s.Params.SegmentBytes)
+	if errors.Is(err, vfs.ErrNoSpace) { // with a hole, which takes none: reserveTail says that there is no room
+		err = file.Truncate(s.Params.SegmentBytes)
+	}
 	if err == nil {
 		err = file.DataSync()
 	}

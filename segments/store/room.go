@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -24,6 +25,19 @@ func (s *Store) giveUpBallast() error {
 		return fmt.Errorf("make room for the recovery: %w", err)
 	}
 	return nil
+}
+
+// setAbort makes the marker of a store that is open. The ballast goes for it when there is no room otherwise.
+func (s *Store) setAbort() error {
+	err := checkpoint.SetAbort(s.Disk, s.Params.AbortPath())
+	if errors.Is(err, vfs.ErrNoSpace) && s.options.Ballast != "" && s.Disk.Remove(s.options.Ballast) == nil {
+		err = checkpoint.SetAbort(s.Disk, s.Params.AbortPath())
+	}
+	if errors.Is(err, vfs.ErrNoSpace) {
+		return fmt.Errorf("%s can't be made, and without it nothing may be written: make room for one small file, and start again "+
+			"(`actormq store dump` reads the store meanwhile): %w", s.Params.AbortPath(), err)
+	}
+	return err
 }
 
 // room lets recovery go on when the disk is full: nothing of what it could not write is lost, since all of it stands in the

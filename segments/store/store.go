@@ -85,7 +85,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.Report.Plan = plan
-	if err := checkpoint.SetAbort(s.Disk, s.Params.AbortPath()); err != nil {
+	if err := s.setAbort(); err != nil {
 		return err
 	}
 	if err := s.apply(&plan); err != nil {

@@ -230,9 +230,19 @@ func (m *Combining) start(l *messages.Link) {
 
 // resume runs the actor on a goroutine of its own, until the mailbox is empty.
 func (m *Combining) resume() {
+	roomyStack(0)
 	l := m.todo
 	m.todo = nil
 	m.run(l, -1)
+}
+
+// roomyStack grows the stack of a new goroutine once, while it is empty: it begins with 2 KiB, and what an actor does under the
+// library's context would make it grow, and be copied, on the way down. It saves a tenth of the CPU time of one send at a time.
+//
+//go:noinline
+func roomyStack(i int) byte {
+	var room [7 << 10]byte
+	return room[i]
 }
 
 // run handles a chain and whatever has come in meanwhile. A positive budget counts batches; a negative one never ends.

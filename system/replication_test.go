@@ -3,6 +3,7 @@ package system_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
@@ -261,16 +263,10 @@ func TestWhatIsNoReportHasNoEffectOnAcknowledgements(t *testing.T) { // W8, L61
 // ignoreReset takes a reset for an end: the peer has closed with something unread.
 func ignoreReset(err error) error {
 	var op *net.OpError
-	if e := err; e != nil && asOp(e, &op) && !op.Timeout() {
+	if errors.As(err, &op) && !op.Timeout() {
 		return nil
 	}
 	return err
-}
-
-func asOp(err error, op **net.OpError) bool {
-	o, ok := err.(*net.OpError)
-	*op = o
-	return ok
 }
 
 func TestASlaveAheadOfItsMasterIsRefused(t *testing.T) { // L63
@@ -305,34 +301,20 @@ func TestASilentMasterIsGivenUp(t *testing.T) { // W11
 }
 
 func TestASlaveTakesFramesThatCutRecordsAnywhere(t *testing.T) {
-	var log []byte
 	md := memfs.New()
 	m := open(t, small(md))
 	putMany(t, m, 0, 20, 100)
 	end := m.Status().WrittenTo
 	require.NoError(t, m.Close(t.Context()))
-	log = content(t, md, "store/commitlog/00000000000000000000")[:end]
+	log := content(t, md, "store/commitlog/00000000000000000000")[:end]
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
 	sd := memfs.New()
-	s := open(t, slaveOf(sd, l.Addr().String()))
-	c, err := l.Accept()
-	require.NoError(t, err)
-	report := func() int64 {
-		var b [8]byte
-		_, err := io.ReadFull(c, b[:])
-		require.NoError(t, err)
-		return int64(binary.BigEndian.Uint64(b[:]))
-	}
+	s, c, report := scripted(t, slaveOf(sd, ""))
 	require.Zero(t, report())
 	whole := 0
 	for at := 0; at < len(log)-3; {
 		n := min(37, len(log)-3-at) // the last record lacks three bytes
-		frame := binary.BigEndian.AppendUint64(nil, uint64(at))
-		frame = binary.BigEndian.AppendUint32(frame, uint32(n))
-		_, err := c.Write(append(frame, log[at:at+n]...))
+		_, err := c.Write(frame(int64(at), log[at:at+n]))
 		require.NoError(t, err)
 		at += n
 		for report() != int64(at) { // heartbeats in between
@@ -345,7 +327,7 @@ func TestASlaveTakesFramesThatCutRecordsAnywhere(t *testing.T) {
 	require.Len(t, read(t, s, messages.QueueKey{Topic: "T"}, 0, 10), 10)
 	require.NoError(t, s.Close(t.Context()), "a part of a record holds nothing up")
 	require.NoError(t, c.Close())
-	s = open(t, slaveOf(sd, l.Addr().String()))
+	s = open(t, slaveOf(sd, ""))
 	require.EqualValues(t, whole, s.Status().WrittenTo, "the part is asked for again")
 }
 
@@ -407,6 +389,119 @@ func TestASlaveFarBehindDoesNotCount(t *testing.T) {
 	}
 	require.Equal(t, messages.SlaveNotAvailable, <-answered, "the second and the third do not wait")
 	require.Equal(t, messages.SlaveNotAvailable, <-answered)
-	send(t, c, int64(m.Status().WrittenTo))
+	end := int64(m.Status().WrittenTo)
+	for at := int64(0); at < end; {
+		var header [12]byte
+		_, err := io.ReadFull(c, header[:])
+		require.NoError(t, err)
+		n := int64(binary.BigEndian.Uint32(header[8:]))
+		_, err = io.CopyN(io.Discard, c, n)
+		require.NoError(t, err)
+		at = int64(binary.BigEndian.Uint64(header[:])) + n
+	}
+	send(t, c, end)
 	require.Equal(t, messages.PutOK, <-answered)
+}
+
+// scripted is a master that a test writes the frames of; report returns what the slave reports next.
+func scripted(t *testing.T, opt system.Options) (s *system.Store, c net.Conn, report func() int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	opt.HAMaster = l.Addr().String()
+	s = open(t, opt)
+	c, err = l.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	return s, c, func() int64 {
+		var b [8]byte
+		_, err := io.ReadFull(c, b[:])
+		require.NoError(t, err)
+		return int64(binary.BigEndian.Uint64(b[:]))
+	}
+}
+
+func frame(at int64, b []byte) []byte {
+	f := binary.BigEndian.AppendUint64(nil, uint64(at))
+	return append(binary.BigEndian.AppendUint32(f, uint32(len(b))), b...)
+}
+
+func TestAnEmptySlaveBeginsWithItsMastersSegment(t *testing.T) { // spec/store.md §17.13, with larger segments
+	opt := slaveOf(memfs.New(), "")
+	s, c, report := scripted(t, opt)
+	require.Zero(t, report(), "at once")
+	b, err := record.Append(nil, &messages.Message{Topic: "TopicTest", Body: make([]byte, 162-record.MinBytes-9)})
+	require.NoError(t, err)
+	require.Len(t, b, 162)
+	at := 5 * opt.SegmentBytes
+	record.SetPlace(b, 3, messages.PhysicalOffset(at), 1)
+	_, err = c.Write(frame(at, b))
+	require.NoError(t, err)
+	for got := int64(0); got != at+162; got = report() {
+		require.Zero(t, got)
+	}
+	q := messages.QueueKey{Topic: "TopicTest"}
+	until(t, "it is built", func() bool { return s.MaxOffset(q) == 4 })
+	require.EqualValues(t, 3, s.MinOffset(q))
+}
+
+func TestWhatDoesNotFollowIsNotAppended(t *testing.T) { // W11
+	opt := slaveOf(memfs.New(), "")
+	for name, bytes := range map[string][]byte{
+		"elsewhere":           frame(4096, []byte("abc")),
+		"over a segment":      frame(0, make([]byte, opt.SegmentBytes+1)),
+		"too long":            frame(0, nil)[:8:8],
+		"a negative offset":   frame(-1, nil),
+		"a heartbeat ahead":   append(frame(0, []byte("abc")), frame(100, nil)...),
+		"a second one behind": append(frame(0, []byte("abc")), frame(1, []byte("bcd"))...),
+	} {
+		if name == "too long" {
+			bytes = append(bytes, 0x7f, 0xff, 0xff, 0xff)
+		}
+		t.Run(name, func(t *testing.T) {
+			opt := opt
+			opt.Disk = memfs.New()
+			s, c, report := scripted(t, opt)
+			require.Zero(t, report())
+			_, err := c.Write(bytes)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, c)
+			require.NoError(t, ignoreReset(err), "the connection is closed")
+			until(t, "it is told", func() bool { return s.Following().Err != nil })
+			require.LessOrEqual(t, int64(s.Status().WrittenTo), int64(3))
+		})
+	}
+}
+
+func TestTheCheckpointOfASlaveMovesOn(t *testing.T) { // L38
+	sd := memfs.New()
+	m := open(t, master(memfs.New(), messages.AsyncMaster))
+	opt := slaveOf(sd, m.HAAddress())
+	opt.FlushThorough, opt.FlushInterval, opt.QueueFlushThorough, opt.QueueFlushInterval = 10*time.Millisecond, 5*time.Millisecond,
+		10*time.Millisecond, 5*time.Millisecond
+	open(t, opt)
+	follows(t, m)
+	putMany(t, m, 0, 400, 500)
+	r, err := m.Put(t.Context(), message("T", 0, "last"))
+	require.NoError(t, err)
+	until(t, "the checkpoint has the time of the master's last record", func() bool {
+		v, err := checkpoint.Load(sd, "store/checkpoint")
+		return err == nil && v.PhysicMs == r.StoreTimestampMs && v.LogicsMs == r.StoreTimestampMs
+	})
+}
+
+func TestATopicThatIsMadeAgainHasTheSameOffsetsAtASlave(t *testing.T) { // L89
+	m := open(t, master(memfs.New(), messages.AsyncMaster))
+	s := open(t, slaveOf(memfs.New(), m.HAAddress()))
+	follows(t, m)
+	q := messages.QueueKey{Topic: "T"}
+	for round := range 5 {
+		putMany(t, m, 0, 20+round, 50)
+		caughtUp(t, m, s)
+		require.Equal(t, m.MinOffset(q), s.MinOffset(q))
+		require.Equal(t, m.MaxOffset(q), s.MaxOffset(q))
+		require.NoError(t, m.DeleteTopic(t.Context(), "T"))
+	}
 }

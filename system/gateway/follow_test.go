@@ -1,0 +1,81 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway"
+)
+
+// askOnce is a Caller with a connection for each request.
+func askOnce(ctx context.Context, address string, request *remoting.Command) (*remoting.Command, error) {
+	var d net.Dialer
+	sock, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sock.Close() }()
+	request.Opaque = 7
+	b, err := request.Append(nil)
+	if err == nil {
+		_, err = sock.Write(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return remoting.ReadCommand(bufio.NewReader(sock), remoting.Limits{})
+}
+
+func TestASlaveTakesOverItsMastersConfiguration(t *testing.T) { // spec/store.md §12.7; L66, L89, L91
+	delays := map[int32]int64{3: 17}
+	m := run(t, func(cfg *gateway.Config) { cfg.Tools.DelayOffsets = func() map[int32]int64 { return delays } })
+	m.topic("Orders", 6)
+	m.topic("Gone", 2)
+	q := messages.QueueKey{Topic: "Orders", QueueID: 1}
+	ctx := t.Context()
+	require.NoError(t, m.node.Broker().Offsets.CommitWait(ctx, "G", q, 42))
+	require.NoError(t, m.node.Broker().Offsets.CommitWait(ctx, "G", messages.QueueKey{Topic: "Gone"}, 1))
+	_, err := m.node.Broker().Groups.Ensure(ctx, "G")
+	require.NoError(t, err)
+
+	s := run(t, func(cfg *gateway.Config) {
+		cfg.Master, cfg.Broker.BrokerID = m.node.Addr("broker").String(), 1
+		cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+		cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) { return askOnce, func() {} }
+	})
+	b := s.node.Broker()
+	s.eventually(func() bool {
+		topic, there := b.Topics.Lookup("Orders")
+		_, group := b.Groups.Lookup("G")
+		return there && topic.ReadQueueNums == 6 && group && b.Offsets.Lookup("G", q) == 42
+	})
+	require.Equal(t, m.node.Broker().Topics.Table(), b.Topics.Table())
+	s.eventually(func() bool {
+		var saved metadata.DelayOffsets
+		found, err := metadata.Load(s.disk, s.store.ConfigDir()+"/delayOffset.json", &saved)
+		return err == nil && found && saved.Offsets[3] == 17
+	})
+
+	require.NoError(t, b.Offsets.CommitWait(ctx, "G", q, 50), "somebody reads at the slave")
+	require.NoError(t, m.node.Broker().Offsets.CommitWait(ctx, "G", messages.QueueKey{Topic: "Orders"}, 3))
+	s.eventually(func() bool { return b.Offsets.Lookup("G", messages.QueueKey{Topic: "Orders"}) == 3 })
+	require.EqualValues(t, 50, b.Offsets.Lookup("G", q), "what is newer here stays")
+
+	_, err = s.store.Put(ctx, &messages.Message{Topic: "Gone", Body: []byte("x")})
+	require.NoError(t, err)
+	s.eventually(func() bool { return s.store.MaxOffset(messages.QueueKey{Topic: "Gone"}) == 1 })
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Gone"))
+	s.eventually(func() bool {
+		_, there := b.Topics.Lookup("Gone")
+		return !there && s.store.MaxOffset(messages.QueueKey{Topic: "Gone"}) == 0
+	})
+	require.Equal(t, messages.NoOffset, b.Offsets.Lookup("G", messages.QueueKey{Topic: "Gone"}))
+}

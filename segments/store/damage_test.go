@@ -13,8 +13,10 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -537,6 +539,29 @@ func TestCheckpointBoundsTheScan(t *testing.T) {
 		require.Less(t, int64(from), at.from)
 		require.Greater(t, int64(from), at.from-testSegment)
 	}
+}
+
+// TestAUnitWithAWrongTagIsMended: one that stands on two pages of which one is lost keeps its place, but not its tag.
+func TestAUnitWithAWrongTagIsMended(t *testing.T) {
+	disk, _ := killed(t, 30)
+	tags := func(disk vfs.Disk) map[messages.QueueKey]consumequeue.Unit {
+		s := open(t, disk)
+		last := map[messages.QueueKey]consumequeue.Unit{}
+		s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+			unit := make([]consumequeue.Unit, 1)
+			_, err := q.Read(q.Max()-1, unit)
+			require.NoError(t, err)
+			last[key] = unit[0]
+			if unit[0].TagsCode != 0 {
+				at := int64(q.Max()-1)*consumequeue.UnitBytes + 12
+				overwrite(t, disk, queueFile(key.Topic, int(key.QueueID)), at, make([]byte, 8))
+			}
+		})
+		require.NoError(t, s.Close())
+		return last
+	}
+	before := tags(disk)
+	require.Equal(t, before, tags(disk))
 }
 
 // TestHoleInAQueueInFrontOfTheScan: after a power cut a page may be missing anywhere in a queue.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/actormq/actormq/messages"
@@ -183,7 +184,8 @@ func (j *judge) missing(v *verdict, r *record.Record, at messages.QueueOffset) e
 }
 
 // compare checks that the unit at the record's queue offset names the record, or another one with a right to the place: a
-// topic that was made again gives its offsets anew.
+// topic that was made again gives its offsets anew. A unit with another tag than its record, as it is left when only one of the
+// two pages on which it stands reaches the disk, would hide the message from those who want the tag.
 func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) error {
 	u, err := v.unitAt(at)
 	var damage *segments.CorruptionError
@@ -193,7 +195,11 @@ func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) e
 		return nil
 	case err != nil:
 		return err
-	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size, Names(j.log, u, v.key, at) == nil:
+	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size:
+		if j.sameTag(u, r) {
+			return nil
+		}
+	case Names(j.log, u, v.key, at) == nil:
 		return nil
 	}
 	why := fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, at, u.PhysicalOffset, r.PhysicalOffset)
@@ -201,6 +207,12 @@ func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) e
 		j.cutAt(v, at, r.PhysicalOffset, why)
 	}
 	return err
+}
+
+// sameTag compares the tag of a unit with its record's, where the record tells it: the place in an extension file, and the time of
+// delivery by levels that have been changed since, are the unit's.
+func (j *judge) sameTag(u consumequeue.Unit, r *record.Record) bool {
+	return u.TagsCode < math.MinInt32 || r.Lost() || string(r.Topic) == messages.TopicSchedule || u.TagsCode == r.TagsCode(j.delays.Millis)
 }
 
 // unitAt reads a unit, and some behind it for the next calls.

@@ -99,6 +99,7 @@ type planner struct {
 	loaded
 	Plan
 	params     Params
+	delays     messages.DelayLevels
 	progress   func(Progress)
 	judge      *judge
 	indexAhead bool // a record was seen that the index does not have
@@ -107,6 +108,7 @@ type planner struct {
 // makePlan reads the log and compares it with queues and index.
 func makePlan(l loaded, params Params, progress func(Progress)) (Plan, error) {
 	p := &planner{loaded: l, params: params, progress: progress}
+	p.delays, _ = messages.ParseDelayLevels(params.DelayLevels) // Open has looked at them
 	p.Clean, p.Min = l.clean, l.log.Min()
 	from := p.scanStart()
 	for {

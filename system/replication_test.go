@@ -505,3 +505,19 @@ func TestATopicThatIsMadeAgainHasTheSameOffsetsAtASlave(t *testing.T) { // L89
 		require.NoError(t, m.DeleteTopic(t.Context(), "T"))
 	}
 }
+
+func TestASlaveThatIsStartedAsAMasterGoesOn(t *testing.T) {
+	sd := memfs.New()
+	m := open(t, master(memfs.New(), messages.AsyncMaster))
+	s := open(t, slaveOf(sd, m.HAAddress()))
+	follows(t, m)
+	putMany(t, m, 0, 50, 300)
+	caughtUp(t, m, s)
+	require.NoError(t, s.Close(t.Context()))
+	s = open(t, master(sd, messages.AsyncMaster))
+	putMany(t, s, 50, 60, 300)
+	require.Len(t, read(t, s, messages.QueueKey{Topic: "T", QueueID: 1}, 0, 30), 30, "queue offsets go on")
+	s2 := slaveOf(memfs.New(), s.HAAddress())
+	s2.HAFullCopy = true
+	caughtUp(t, s, open(t, s2))
+}

@@ -2,7 +2,10 @@
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME = 60s
 
-.PHONY: build test race lint golangci fuzz bench golden conformance ci
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+.PHONY: build test race lint golangci fuzz bench golden conformance ci release
 
 build:
 	go build -o bin/actormq ./cmd/actormq
@@ -43,3 +46,10 @@ conformance:
 
 ci:
 	.ci/run
+
+# Static binaries for PLATFORMS in dist/, with their checksums. The same sources and the same Go give the same bytes.
+release:
+	@set -e; rm -rf dist; mkdir -p dist; for p in $(PLATFORMS); do \
+	  out=dist/actormq-$(VERSION)-$$(echo $$p | tr / -); echo $$out; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o $$out ./cmd/actormq; \
+	done; cd dist; sha256sum actormq-* > SHA256SUMS; cat SHA256SUMS

@@ -31,8 +31,8 @@ type HookConfig struct {
 	Logger zerolog.Logger
 }
 
-// Hook calls a user's function on its caller's goroutine, and leaves it out for Policy.MaxBackoff when it panics or takes too long
-// again and again. It is no actor: a put has no time for one. Safe for concurrent use.
+// Hook calls a user's function on its caller's goroutine, and leaves it out for Policy.MaxBackoff when it panics or takes too
+// long again and again. It is no actor: a put has no time for one. Safe for concurrent use.
 type Hook struct {
 	cfg  HookConfig
 	made time.Time

@@ -78,7 +78,7 @@ func Open(opt Options) (*Store, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	files, err := openFiles(opt)
+	files, err := openFiles(opt, false)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func Open(opt Options) (*Store, error) {
 // clientTimeout is how long RocketMQ's clients wait for a send, unless they are told otherwise.
 const clientTimeout = 3 * time.Second
 
-func openFiles(opt Options) (*store.Store, error) {
-	o := store.Options{Ballast: path.Join(opt.Dir, ballastName), Events: func(e store.Event) {
+func openFiles(opt Options, readOnly bool) (*store.Store, error) {
+	o := store.Options{ReadOnly: readOnly, Ballast: path.Join(opt.Dir, ballastName), Events: func(e store.Event) {
 		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
 	}}
 	if opt.Progress != nil {

@@ -94,6 +94,9 @@ func (s *Store) handlerOf(d Dispatcher) func(context.Context, *Batch) error {
 			if life, err = s.host("store/dispatcher/"+d.Name+"/actor", d.Actor); err != nil {
 				return err
 			}
+			s.plugged.mu.Lock()
+			s.plugged.lives[d.Name] = life
+			s.plugged.mu.Unlock()
 		}
 		dispatch := &Dispatch{Batch: b, Answer: messages.NewAnswer[struct{}]()}
 		s.cast.system.Root.Send(life.pid, dispatch)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -32,6 +33,9 @@ type plugged struct {
 	running []plug // dispatchers, listeners, services
 	hosting context.Context
 	end     context.CancelFunc
+
+	mu    sync.Mutex
+	lives map[string]*hosted // actors behind dispatchers, by name
 }
 
 // plug is one that has an actor.
@@ -100,7 +104,7 @@ func (s *Store) AwaitExtension(ctx context.Context, name string) error {
 func (s *Store) preparePlugged() {
 	p := &s.plugged
 	p.hosting, p.end = context.WithCancel(context.Background())
-	p.readers = map[string]actors.Peer{}
+	p.readers, p.lives = map[string]actors.Peer{}, map[string]*hosted{}
 	s.cast.system.Extensions.Register(&storeExtension{s})
 	for _, h := range s.opt.PutHooks {
 		budget := h.Budget
@@ -281,4 +285,14 @@ func (s *Store) unplug(ctx context.Context) {
 		}
 	}
 	s.plugged.end()
+	s.plugged.mu.Lock()
+	defer s.plugged.mu.Unlock()
+	for name, life := range s.plugged.lives {
+		s.cast.system.Root.Stop(life.pid)
+		select {
+		case <-life.dead:
+		case <-ctx.Done():
+			s.opt.Logger.Error().Str("extension", name).Msg("the actor of a dispatcher does not stop: it is left behind")
+		}
+	}
 }

@@ -182,6 +182,7 @@ func TestAServiceRunsBesideTheStoreAndIsStartedAgain(t *testing.T) {
 // counter is a user's actor: it counts the batches' messages and puts the sum where it is asked to.
 type counter struct {
 	total int
+	ends  int
 	lives *atomic.Int64
 }
 
@@ -189,6 +190,8 @@ func (c *counter) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		c.lives.Add(1)
+	case *actor.Stopped:
+		c.ends++
 	case *system.Dispatch:
 		if c.lives.Load() == 1 {
 			panic("in its first life")
@@ -238,6 +241,7 @@ func TestCustomActorsDispatchServeAndComeBackAfterAPanic(t *testing.T) {
 		require.EqualValues(t, 2, served.Load())
 		require.EqualValues(t, 1, status(t, s, "echo").Restarts)
 		require.NoError(t, s.Close(t.Context()))
+		require.Equal(t, 2, c.ends, "after the panic, and when the store closed")
 
 	})
 }

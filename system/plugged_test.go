@@ -58,6 +58,18 @@ func TestPutHooksLookChangeAndRefuseInOrder(t *testing.T) {
 	require.EqualValues(t, 4, status(t, s, "refuse").Handled)
 }
 
+func TestAHookSeesTheHalfMessageAndNotWhatEndsTheTransaction(t *testing.T) {
+	var topics []string
+	s := open(t, hooked(system.PutHook{Name: "see", Func: func(m *messages.Message) error {
+		topics = append(topics, m.Topic)
+		return nil
+	}}))
+	tx := begin(t, s, system.TransactionOptions{})
+	_, err := tx.Commit(t.Context(), prepare(t, tx, draft("one")))
+	require.NoError(t, err)
+	require.Equal(t, []string{messages.TopicTransactionHalf}, topics)
+}
+
 func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

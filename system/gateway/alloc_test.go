@@ -33,7 +33,7 @@ func TestAllocationsOverTheWire(t *testing.T) {
 		require.NoError(t, err)
 		frames := strings.Repeat(string(frame), burst)
 		size := 0
-		_, err = io.WriteString(c.sock, string(frame))
+		_, err = c.sock.Write(frame)
 		require.NoError(t, err)
 		a := c.read()
 		require.Equal(t, remoting.ResponseSuccess, a.Code, a.Remark)

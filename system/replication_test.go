@@ -49,11 +49,13 @@ func follows(t *testing.T, m *system.Store) {
 	until(t, "a slave follows", func() bool { return len(m.Replicas()) == 1 })
 }
 
-// caughtUp waits until a slave has the master's log, built.
+// caughtUp waits until a slave has the master's log, and both have built it.
 func caughtUp(t *testing.T, m, s *system.Store) {
 	t.Helper()
 	end := m.Status().WrittenTo
-	until(t, fmt.Sprintf("the slave has everything below %d", end), func() bool { return s.Status().DispatchedTo >= end })
+	until(t, fmt.Sprintf("the slave has everything below %d", end), func() bool {
+		return m.Status().DispatchedTo >= end && s.Status().DispatchedTo >= end
+	})
 }
 
 // sameLog compares the commit logs of two directories that nobody has open, file by file, from the slave's first one on.

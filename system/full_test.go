@@ -238,7 +238,7 @@ func TestAShortLastFileOnAFullDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
-		opt.BallastBytes, opt.WarningPercent = -1, 100
+		opt.BallastBytes, opt.WarningPercent, opt.NoForcedCleaning = -1, 100, true
 		s := openIn(t, opt)
 		p := &producer{t: t, store: s}
 		for range 50 {

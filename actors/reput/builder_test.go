@@ -231,7 +231,7 @@ func TestRebuildInSteps(t *testing.T) {
 	r.start().all()
 	key := messages.QueueKey{Topic: "T"}
 	require.NoError(t, r.destroy(key))
-	require.Nil(t, r.table.Lookup(key))
+	require.True(t, r.table.Lookup(key) == nil)
 	end, err := r.rebuild(key)
 	require.NoError(t, err)
 	require.Equal(t, messages.QueueOffset(3*maxScanUnits+10), end)
@@ -463,7 +463,7 @@ func TestDestroyedQueuesGoAndComeBack(t *testing.T) {
 	r.flush()
 	key := r.w.want[0].Queue
 	require.NoError(t, r.destroy(key))
-	require.Nil(t, r.table.Lookup(key))
+	require.True(t, r.table.Lookup(key) == nil)
 	require.NoError(t, r.destroy(key), "again")
 	require.NoError(t, r.destroy(messages.QueueKey{Topic: "Ghost"}))
 	r.w.fill(24)
@@ -478,7 +478,7 @@ func TestDestroyedQueuesGoAndComeBack(t *testing.T) {
 	end, err := r.rebuild(messages.QueueKey{Topic: "Ghost"})
 	require.NoError(t, err)
 	require.Zero(t, end)
-	require.Nil(t, r.table.Lookup(messages.QueueKey{Topic: "Ghost"}), "no queue is made of nothing")
+	require.True(t, r.table.Lookup(messages.QueueKey{Topic: "Ghost"}) == nil, "no queue is made of nothing")
 	_, err = r.rebuild(messages.QueueKey{Topic: ".."})
 	require.ErrorIs(t, err, consumequeue.ErrTopic)
 }
@@ -516,7 +516,7 @@ func TestADeletedTopicWhoseQueueIsStuckComesToLifeAgain(t *testing.T) {
 		require.Equal(t, messages.QueueRebuilt, receive(t, r.problems).Kind)
 		r.verify(r.table, want)
 		if !again {
-			require.Nil(t, r.table.Lookup(key))
+			require.True(t, r.table.Lookup(key) == nil)
 			r.w.next[key] = 0
 		}
 		want = append(want, r.w.put(messages.Message{Topic: "T"}))

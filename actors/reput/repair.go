@@ -180,20 +180,20 @@ func (a *QueueBuilder) goOn(st *queueState, m scanned) {
 	}
 }
 
-// healed lets a queue grow again.
+// healed lets a queue grow again. Whoever waits for it is told last, when nothing more changes.
 func (a *QueueBuilder) healed(st *queueState) {
-	end := st.queue.Max()
-	for _, m := range st.repair.waiting {
-		m.Answer.Complete(end, nil)
-	}
+	end, waiting := st.queue.Max(), st.repair.waiting
 	st.repair = nil
 	a.unqueue(st)
-	a.report(messages.QueueProblem{Kind: messages.QueueRebuilt, Queue: st.key, QueueOffset: end, PhysicalOffset: -1})
 	if end == 0 { // the log holds nothing of it: it need not be there
 		a.forget(st)
 		if err := st.queue.Destroy(); err != nil {
 			a.cfg.Logger.Warn().Err(err).Msg("deleting an empty consume queue failed")
 		}
+	}
+	a.report(messages.QueueProblem{Kind: messages.QueueRebuilt, Queue: st.key, QueueOffset: end, PhysicalOffset: -1})
+	for _, m := range waiting {
+		m.Answer.Complete(end, nil)
 	}
 }
 

@@ -20,14 +20,16 @@ func TestAllocationsOverTheWire(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
 	c := w.dial("broker")
-	for name, x := range map[string]struct {
+	for _, x := range []struct {
+		name    string
 		request *remoting.Command
 		most    float64
 	}{
-		"send":         {sending("T", string(make([]byte, 128))), 3},
-		"send, binary": {sending("T", string(make([]byte, 128))), 3},
-		"pull":         {pulling("T", 0, "maxMsgNums", "1"), 4},
+		{"send", sending("T", string(make([]byte, 128))), 3},
+		{"send, binary", sending("T", string(make([]byte, 128))), 3},
+		{"pull", pulling("T", 0, "maxMsgNums", "1"), 4}, // what the others have sent
 	} {
+		name := x.name
 		x.request.Opaque, x.request.Binary = 1, name == "send, binary"
 		frame, err := x.request.Append(nil)
 		require.NoError(t, err)

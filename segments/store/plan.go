@@ -256,17 +256,14 @@ func (p *planner) findTail() error {
 func usedBytes(seg *segments.Segment, from int64) (Span, error) {
 	at := messages.PhysicalOffset(seg.Start())
 	s := Span{From: at, To: at}
-	buf := make([]byte, 1<<20)
+	chunks, err := touched(seg, from)
+	if err != nil {
+		return Span{}, err
+	}
+	buf := make([]byte, chunkBytes)
 	found := false
-	for off := from; ; off += int64(len(buf)) {
-		var err error
-		if off, err = seg.DataFrom(off); err != nil {
-			return Span{}, fmt.Errorf("look behind the end: %w", err)
-		}
-		if off >= seg.Size() {
-			break
-		}
-		b := buf[:min(int64(len(buf)), seg.Size()-off)]
+	for _, off := range chunks {
+		b := buf[:min(chunkBytes, seg.Size()-off)]
 		if n, err := seg.ReadAt(b, off); n < len(b) {
 			return Span{}, fmt.Errorf("look behind the end: %w", err)
 		}
@@ -284,6 +281,24 @@ func usedBytes(seg *segments.Segment, from int64) (Span, error) {
 		s.To = at + messages.PhysicalOffset(off+int64(last))
 	}
 	return s, nil
+}
+
+const chunkBytes = 1 << 20
+
+// touched lists the chunks of a segment, from a place in it on, that may hold something. All are asked for before the first is
+// read: what the kernel reads ahead counts as touched afterwards, and one chunk would lead to the next up to the segment's end.
+func touched(seg *segments.Segment, from int64) ([]int64, error) {
+	var chunks []int64
+	for off := from; ; off += chunkBytes {
+		var err error
+		if off, err = seg.DataFrom(off); err != nil {
+			return nil, fmt.Errorf("look behind the end: %w", err)
+		}
+		if off >= seg.Size() {
+			return chunks, nil
+		}
+		chunks = append(chunks, off)
+	}
 }
 
 // zeros counts the zero bytes at the start of b.

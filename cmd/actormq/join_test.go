@@ -38,7 +38,7 @@ func (n *testNode) knows(topic string, brokers ...string) {
 // eventually waits for a state that nobody announces.
 func (n *testNode) eventually(state func() bool) {
 	n.t.Helper()
-	for deadline := time.After(10 * time.Second); !state(); {
+	for deadline := time.After(time.Minute); !state(); {
 		select {
 		case <-deadline:
 			require.FailNow(n.t, "the state was not reached")

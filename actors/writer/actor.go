@@ -322,7 +322,7 @@ func (w *Actor) fail(cause error) {
 	}
 	w.failed = errors.Join(messages.ErrFailed, cause)
 	w.cfg.Logger.Error().Err(cause).Str("role", string(actors.RoleWriter)).Msg("the commit-log writer has failed: no more puts")
-	w.refuseParked()
+	defer w.refuseParked() // last: who is refused finds the store's state as it is from now on
 	if w.cfg.OnFailed != nil {
 		w.cfg.OnFailed(messages.Failed{Role: string(actors.RoleWriter), Cause: cause})
 	}

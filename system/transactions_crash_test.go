@@ -56,6 +56,18 @@ func beginStepped(t *testing.T, s *stepped, check func(messages.CheckTransaction
 	return k
 }
 
+// prepared puts a half message and tells the transactions of it.
+func prepared(t *testing.T, store *system.Store, k *transaction.Keeper, name string) messages.Half {
+	t.Helper()
+	m := draft(name)
+	m.Properties = m.Properties.With("TRAN_MSG", "true").With("PGROUP", group)
+	transaction.Halve(m)
+	r, err := store.Put(t.Context(), m)
+	require.NoError(t, err)
+	k.Prepared(r.QueueOffset)
+	return messages.Half{Group: group, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset}
+}
+
 // picture is what a crash leaves, and what had been acknowledged by then.
 type picture struct {
 	disk      *memfs.Disk
@@ -86,15 +98,7 @@ func crashDuringCommit(t *testing.T, flush system.FlushDiskType, seeds uint64) [
 	}
 	s := &stepped{Store: store, step: shoot}
 	k := beginStepped(t, s, nil)
-	put := func(name string) messages.Half {
-		m := draft(name)
-		m.Properties = m.Properties.With("TRAN_MSG", "true").With("PGROUP", group)
-		transaction.Halve(m)
-		r, err := store.Put(t.Context(), m)
-		require.NoError(t, err)
-		k.Prepared(r.QueueOffset)
-		return messages.Half{Group: group, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset}
-	}
+	put := func(name string) messages.Half { return prepared(t, store, k, name) }
 	end := func(h messages.Half, commit bool) {
 		_, err := k.EndWait(t.Context(), h, commit)
 		require.NoError(t, err)
@@ -188,13 +192,7 @@ func TestAnOpMessageIsOwedUntilItIsThere(t *testing.T) {
 		}}
 		producer := &asked{online: true}
 		k := beginStepped(t, s, producer.check)
-		m := draft("one")
-		m.Properties = m.Properties.With("TRAN_MSG", "true").With("PGROUP", group)
-		transaction.Halve(m)
-		r, err := store.Put(t.Context(), m)
-		require.NoError(t, err)
-		k.Prepared(r.QueueOffset)
-		h := messages.Half{Group: group, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset}
+		h := prepared(t, store, k, "one")
 		for range 3 {
 			r, err := k.EndWait(t.Context(), h, true)
 			require.ErrorContains(t, err, "no room")
@@ -204,7 +202,7 @@ func TestAnOpMessageIsOwedUntilItIsThere(t *testing.T) {
 		require.Zero(t, producer.count())
 		full = false
 		pass(2 * time.Minute)
-		_, err = k.EndWait(t.Context(), h, true)
+		_, err := k.EndWait(t.Context(), h, true)
 		require.NoError(t, err)
 		require.Equal(t, []string{"one"}, readable(t, store, destination))
 		pass(5 * time.Minute)
@@ -223,12 +221,7 @@ func TestGivingUpIsTriedAgain(t *testing.T) {
 		}}
 		producer := &asked{online: true}
 		k := beginStepped(t, s, producer.check)
-		m := draft("one")
-		m.Properties = m.Properties.With("TRAN_MSG", "true").With("PGROUP", group)
-		transaction.Halve(m)
-		r, err := store.Put(t.Context(), m)
-		require.NoError(t, err)
-		k.Prepared(r.QueueOffset)
+		prepared(t, store, k, "one")
 		pass(30 * time.Minute)
 		require.Equal(t, 15, producer.count())
 		require.Equal(t, 1, k.Waiting(), "it is still there")

@@ -275,9 +275,9 @@ func (q *Queue) beginOf(file foundFile) (int64, error) {
 
 func (q *Queue) fileBytes() int64 { return q.table.units * UnitBytes }
 
-// unitReader reads single units of a file, a page at a time.
 var readBuffers = sync.Pool{New: func() any { return new([readUnits * UnitBytes]byte) }}
 
+// unitReader reads single units of a file, a page at a time.
 type unitReader struct {
 	file  vfs.File
 	start int64 // queue offset of its first unit

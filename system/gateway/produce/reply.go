@@ -19,18 +19,9 @@ const replyTimeout = 10 * time.Second
 // reply answers 324 and 325: the reply to a request goes to the requester's connection, then into the reply topic
 // (spec/remoting.md §12.3). What the replier is told is whether the requester has it; it is stored in any case.
 func (p *Producers) reply(r *gateway.Request) {
-	h, err := remoting.DecodeSend(r.Command)
-	if err != nil {
-		p.failWith(r, remoting.ResponseSystemError, err.Error())
+	h, topic, ok := p.accept(r)
+	if !ok {
 		return
-	}
-	topic, err := p.topicOf(r, &h)
-	if err != nil {
-		p.fail(r, err)
-		return
-	}
-	if h.QueueID < 0 {
-		h.QueueID = randomQueue(topic.WriteQueueNums)
 	}
 	e := new(envelope)
 	p.fill(e, r, &h, topic)

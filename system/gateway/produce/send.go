@@ -51,20 +51,29 @@ func (p *Producers) failWith(r *gateway.Request, code int, remark string) {
 	r.Answer(c)
 }
 
-// send answers 10, 310 and 320; the header's batch flag decides on the form of the body, not the code.
-func (p *Producers) send(r *gateway.Request) {
+// accept reads the header of a send or a reply and finds its topic; a queue is chosen when the header names none. False: it was
+// refused, and is answered.
+func (p *Producers) accept(r *gateway.Request) (h remoting.SendMessageHeader, topic metadata.TopicConfig, ok bool) {
 	h, err := remoting.DecodeSend(r.Command)
 	if err != nil {
 		p.failWith(r, remoting.ResponseSystemError, err.Error())
-		return
+		return h, topic, false
 	}
-	topic, err := p.topicOf(r, &h)
-	if err != nil {
+	if topic, err = p.topicOf(r, &h); err != nil {
 		p.fail(r, err)
-		return
+		return h, topic, false
 	}
 	if h.QueueID < 0 {
 		h.QueueID = randomQueue(topic.WriteQueueNums)
+	}
+	return h, topic, true
+}
+
+// send answers 10, 310 and 320; the header's batch flag decides on the form of the body, not the code.
+func (p *Producers) send(r *gateway.Request) {
+	h, topic, ok := p.accept(r)
+	if !ok {
+		return
 	}
 	e := envelopes.Get().(*envelope)
 	defer envelopes.Put(e)

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
-
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/system/client"
 )
 
 // numbers are the texts from a number up to another, the last one not included.
@@ -50,7 +50,7 @@ func TestConsumeAllQueuesInTheOrderOfTheLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, stored.StoreTimestampMs, when.UnixMilli())
 	}
-	require.Len(t, next, newTopicQueues)
+	require.Len(t, next, client.NewTopicQueues)
 }
 
 func TestConsumeAsText(t *testing.T) {
@@ -306,7 +306,7 @@ func TestFollowFromTheEnd(t *testing.T) {
 func awaitGroup(t *testing.T, n *testNode, group string) {
 	t.Helper()
 	c := n.client()
-	for id := int32(0); id < newTopicQueues; {
+	for id := int32(0); id < client.NewTopicQueues; {
 		has, err := c.HasGroupOffset(t.Context(), n.queue("orders", id), group)
 		require.NoError(t, err)
 		if has {

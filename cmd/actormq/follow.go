@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 // arrival is what a goroutine that follows a queue hands over.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
+	"github.com/actormq/actormq/system/client"
 )
 
 func main() {

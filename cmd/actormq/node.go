@@ -19,11 +19,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin"
+	"github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 )

@@ -13,17 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 const (
 	// producerGroup is the group in whose name messages are sent, as RocketMQ's tools do.
 	producerGroup = "TOOLS_PRODUCER"
-	// newTopicQueues is how many queues a topic gets that is made by the first message to it: the default of RocketMQ's clients.
-	newTopicQueues = 4
 	// maxLineBytes bounds a line of standard input: what a frame holds, less some room for the header.
 	maxLineBytes = remoting.DefaultFrameBytes - 1<<16
 )
@@ -150,37 +148,13 @@ type producer struct {
 	count, failed int
 }
 
-// findQueues asks where to send to. A topic that does not exist is made by the broker with the queues that are counted here:
-// as many as the template has, but not more than newTopicQueues (spec/remoting.md §5.2).
+// findQueues asks where to send to.
 func (p *producer) findQueues(ctx context.Context) ([]client.Queue, error) {
-	route, err := p.client.Route(ctx, p.flags.topic)
-	if client.HasCode(err, remoting.ResponseTopicNotExist) {
-		route, err = p.client.Route(ctx, messages.TopicAutoCreateKey)
-		if client.HasCode(err, remoting.ResponseTopicNotExist) {
-			return nil, fmt.Errorf("topic %s does not exist, and no broker makes topics for messages", p.flags.topic)
-		}
-		if err == nil {
-			clip(route)
-		}
-	}
+	queues, err := p.client.QueuesToSend(ctx, p.flags.topic)
 	if err != nil {
 		return nil, err
-	}
-	queues, err := client.WriteQueues(route, p.flags.topic)
-	if err != nil {
-		return nil, err
-	}
-	if len(queues) == 0 {
-		return nil, fmt.Errorf("topic %s has no queue that can be written", p.flags.topic)
 	}
 	return onlyQueue(queues, p.flags.queue)
-}
-
-func clip(route *remoting.TopicRouteData) {
-	for i := range route.QueueDatas {
-		q := &route.QueueDatas[i]
-		q.WriteQueueNums = min(q.ReadQueueNums, newTopicQueues)
-	}
 }
 
 // onlyQueue leaves the queues with that number, one of each broker; of all queues (which are sorted) when it is negative.
@@ -292,7 +266,7 @@ func (p *producer) take() client.Queue {
 func (p *producer) header(q client.Queue) remoting.SendMessageHeader {
 	return remoting.SendMessageHeader{
 		ProducerGroup: producerGroup, Topic: q.Topic, DefaultTopic: messages.TopicAutoCreateKey,
-		DefaultTopicQueueNums: newTopicQueues, QueueID: q.ID, BornTimestampMs: time.Now().UnixMilli(),
+		DefaultTopicQueueNums: client.NewTopicQueues, QueueID: q.ID, BornTimestampMs: time.Now().UnixMilli(),
 		Properties: string(p.properties), MaxReconsumeTimes: remoting.AbsentTimes, BrokerName: q.Broker,
 	}
 }

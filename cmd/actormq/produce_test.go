@@ -13,6 +13,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 func TestProduceInTurnToAllQueues(t *testing.T) {
@@ -22,8 +23,8 @@ func TestProduceInTurnToAllQueues(t *testing.T) {
 	for i, line := range sent {
 		require.Equal(t, "SEND_OK", line.Status)
 		require.Equal(t, "broker-a", line.Broker)
-		require.Equal(t, (*sent[0].Queue+int32(i))%newTopicQueues, *line.Queue)
-		require.Equal(t, int64(i/newTopicQueues), *line.Offset)
+		require.Equal(t, (*sent[0].Queue+int32(i))%client.NewTopicQueues, *line.Queue)
+		require.Equal(t, int64(i/client.NewTopicQueues), *line.Offset)
 		host, at, err := messages.ParseOffsetMessageID(line.ID)
 		require.NoError(t, err)
 		require.Equal(t, n.broker, host.String())
@@ -104,13 +105,13 @@ func TestProduceRefuses(t *testing.T) {
 func TestProduceWithoutCreationOfTopics(t *testing.T) {
 	n := serve(t, "autoCreateTopicEnable=false")
 	_, _, err := run("produce", "--namesrv", n.names, "--topic", "orders", "x")
-	require.EqualError(t, err, "topic orders does not exist, and no broker makes topics for messages")
+	require.EqualError(t, err, "no queue to send to: topic orders does not exist, and no broker makes topics for messages")
 }
 
 func TestTopicWithoutQueues(t *testing.T) {
 	c := fake(t, nil)
 	_, _, err := run("produce", "--namesrv", c.names, "--topic", "T", "x")
-	require.EqualError(t, err, "topic T has no queue that can be written")
+	require.EqualError(t, err, "no queue to send to: topic T has none that can be written")
 	_, _, err = run("consume", "--namesrv", c.names, "--topic", "T")
 	require.EqualError(t, err, "topic T has no queue that can be read")
 }

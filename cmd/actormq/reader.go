@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 // reader reads a topic. It belongs to one goroutine, which also does all the printing.

@@ -19,9 +19,9 @@ import (
 
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 // testNode is a running node of a test; its name server is names.

@@ -54,7 +54,7 @@ var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
 	"syscall":  {"segments/vfs", "cmd", "testkit"},
 	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
-	"net":      {"actors/gateway", "actors/ha", "system/gateway", "system/admin", "cmd", "testkit"},
+	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "cmd", "testkit"},
 	"net/http": {"system/admin", "cmd"},
 	"log":      nil, // zerolog, or an error
 }

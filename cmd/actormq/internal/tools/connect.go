@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
+	"github.com/actormq/actormq/system/client"
 )
 
 // ConnectFlags say how a command reaches a cluster.

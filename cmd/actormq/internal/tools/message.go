@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/actormq/actormq/cmd/actormq/internal/client"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
 )
 
 const (

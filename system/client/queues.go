@@ -2,9 +2,12 @@ package client
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 )
 
@@ -59,6 +62,43 @@ func firstAddress(addrs map[int64]string) string {
 		}
 	}
 	return address
+}
+
+// NewTopicQueues is how many queues a topic gets that is made by the first message to it: the default of RocketMQ's clients.
+const NewTopicQueues = 4
+
+// ErrNoQueue: nobody takes messages for the topic.
+var ErrNoQueue = errors.New("no queue to send to")
+
+// QueuesToSend asks where messages of a topic may be sent to, sorted by broker and id. A topic that does not exist is made by the
+// broker with the queues that are counted here: as many as the template has, but not more than NewTopicQueues
+// (spec/remoting.md §5.2).
+func (c *Client) QueuesToSend(ctx context.Context, topic string) ([]Queue, error) {
+	route, err := c.Route(ctx, topic)
+	if HasCode(err, remoting.ResponseTopicNotExist) {
+		route, err = c.Route(ctx, messages.TopicAutoCreateKey)
+		if HasCode(err, remoting.ResponseTopicNotExist) {
+			return nil, fmt.Errorf("%w: topic %s does not exist, and no broker makes topics for messages", ErrNoQueue, topic)
+		}
+		if err == nil {
+			clip(route)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	queues, err := WriteQueues(route, topic)
+	if err == nil && len(queues) == 0 {
+		err = fmt.Errorf("%w: topic %s has none that can be written", ErrNoQueue, topic)
+	}
+	return queues, err
+}
+
+func clip(route *remoting.TopicRouteData) {
+	for i := range route.QueueDatas {
+		q := &route.QueueDatas[i]
+		q.WriteQueueNums = min(q.ReadQueueNums, NewTopicQueues)
+	}
 }
 
 // queues lists what pick finds: an address, and the number of queues there.

@@ -1,5 +1,5 @@
-// Package client asks name servers and brokers (spec/remoting.md): what the command line needs to send and to read
-// messages, over one connection per address. It registers in no group: a pull brings its subscription along.
+// Package client asks name servers and brokers (spec/remoting.md): what the command line and a bridge need to
+// send and to read messages, over one connection per address. It registers in no group: a pull brings its subscription along.
 //
 //	caller ── Call ──► write, one frame at a time ──► broker
 //	caller ◄─ answer by opaque ── reader of the link ◄──┘    answers come in any order

@@ -28,10 +28,11 @@ type cast struct {
 	system *actor.ActorSystem
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
+	gate   mailbox.Gate  // nobody runs before everybody has a name: what is sent to a name that is not there yet is lost
 	last   []actors.Peer // of the extensions, in this order: stopped after all others, which tell them something to the end
 }
 
-// spawn starts the actors, those first whom the others tell.
+// spawn makes the actors, those first whom the others tell, and then starts them.
 func (s *Store) spawn() error {
 	steps := []func() error{
 		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocatorAndWriter,
@@ -42,6 +43,7 @@ func (s *Store) spawn() error {
 			return err
 		}
 	}
+	s.cast.gate.Open()
 	return nil
 }
 
@@ -78,7 +80,7 @@ func (s *Store) prompt(role actors.Role) *mailbox.Combining { return s.mailbox(r
 
 func (s *Store) mailbox(role actors.Role, inline int) *mailbox.Combining {
 	return mailbox.New(mailbox.Options{
-		Limit: s.opt.MaxPendingPuts + 1024, InlineBatches: inline, OnPanic: func(reason any, stack []byte) {
+		Gate: &s.cast.gate, Limit: s.opt.MaxPendingPuts + 1024, InlineBatches: inline, OnPanic: func(reason any, stack []byte) {
 			s.opt.Logger.Error().Str("role", string(role)).Interface("panic", reason).Bytes("stack", stack).Msg("an actor panicked")
 		},
 	})
@@ -224,7 +226,8 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	s.replicated(&conf)
 	w := writer.New(conf)
 	s.writer = mailbox.New(mailbox.Options{
-		TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w, OnPanic: w.Panicked,
+		Gate: &s.cast.gate, TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w,
+		OnPanic: w.Panicked,
 	})
 	s.admission.queueing = func() time.Duration { return max(s.writer.Queueing(), w.Parked()) }
 	s.admission.busyAfter = o.BusyTimeout

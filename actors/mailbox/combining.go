@@ -20,6 +20,8 @@ type Options struct {
 	// Receiver, when set, is handed the batches instead of the actor's Receive: the same actor, without the way through
 	// its context. Everything else goes to Receive, never at the same time.
 	Receiver BatchReceiver
+	// Gate, when set, keeps the actor from running until it is opened.
+	Gate *Gate
 	// OnPanic is told of a panic in the actor's Receive, with the stack, after the message has been refused. When it is
 	// nil, the panic goes to the actor's supervisor, whose default is to restart the actor.
 	OnPanic func(reason any, stack []byte)
@@ -84,6 +86,7 @@ func New(opt Options) *Combining {
 	m := &Combining{opt: opt, made: time.Now()}
 	m.single, _ = opt.Receiver.(SingleReceiver)
 	m.goOn = m.resume
+	m.head.Store(busy) // claimed until Start: others may know the actor's name, or have the mailbox, before the actor can run
 	return m
 }
 
@@ -187,8 +190,19 @@ func (m *Combining) RegisterHandlers(invoker actor.MessageInvoker, dispatcher ac
 	m.invoker, m.dispatcher = invoker, dispatcher
 }
 
-// Start implements actor.Mailbox.
-func (m *Combining) Start() {}
+// Start implements actor.Mailbox: what has come since New is handled from now on, or once the gate is open.
+func (m *Combining) Start() {
+	if m.opt.Gate == nil || !m.opt.Gate.holds(m) {
+		m.begin()
+	}
+}
+
+// begin gives the claim of New up.
+func (m *Combining) begin() {
+	if !m.head.CompareAndSwap(busy, nil) {
+		m.start(m.take())
+	}
+}
 
 // UserMessageCount implements actor.Mailbox: the messages queued behind the running one.
 func (m *Combining) UserMessageCount() int { return int(m.queued.Load()) }

@@ -8,6 +8,9 @@
 //
 // With an inline budget of 0 the actor always runs on a goroutine of its own, and may block there.
 //
+// Messages may be posted from New on: they are kept until the actor runs, behind its Started. A Gate holds several actors until all
+// are spawned.
+//
 // It keeps the contract of an actor's mailbox: one message at a time, the order of each sender, system messages first.
 // It is bounded (Post answers ErrBusy when Limit messages are queued; messages without a Link of their own are exempt:
 // their senders keep at most one outstanding), and it closes: once closed or stopped, every queued and every later

@@ -14,6 +14,7 @@ func TestQueueingTellsHowLongMessagesWaitBehindTheRunningOne(t *testing.T) { // 
 	synctest.Test(t, func(t *testing.T) {
 		c := &clerk{}
 		mb := mailbox.New(mailbox.Options{InlineBatches: 8, Receiver: c, TimeQueueing: true})
+		mb.Start()
 		leave := make(chan struct{})
 		c.onNote = func(m *note, _ *mailbox.Batch) { <-leave }
 		for range 2 {

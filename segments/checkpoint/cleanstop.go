@@ -28,7 +28,8 @@ type CleanStop struct {
 	// Queues and QueueSum are the number of the consume queues and a sum over their names and ends.
 	Queues   int64  `json:"queues"`
 	QueueSum uint64 `json:"queueSum"`
-	// IndexFiles and IndexEnd are the number of index files and the last record in them, -1 without.
+	// IndexFiles and IndexEnd are the number of index files and the last record in them, -1 without; both are -1 when the store ran
+	// without an index, which then may lack anything.
 	IndexFiles int64 `json:"indexFiles"`
 	IndexEnd   int64 `json:"indexEnd"`
 }

@@ -13,8 +13,8 @@ import (
 // Truncate takes out every entry that names a record at or behind a physical offset, and makes sure that the newest file is
 // whole: after an unclean stop its slots, entries and header may be of different moments, and only entries of records
 // in front of what the checkpoint vouches for are known to be there. A file that must change is written anew and put in
-// place of the old one, synced; one that keeps nothing is deleted. EndPhysical then tells where indexing goes on. Queries
-// that are running see the old file.
+// place of the old one, synced; one that keeps nothing, or for whose successor there is no room, is deleted. EndPhysical then tells
+// where indexing goes on. Queries that are running see the old file.
 func (s *Set) Truncate(end messages.PhysicalOffset) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -64,6 +64,10 @@ func (s *Set) cut(f *file, end int64) (*file, error) {
 		return f, nil
 	}
 	made, err := s.fresh(f.name)
+	if errors.Is(err, vfs.ErrNoSpace) { // its entries come back from the log, which is still there
+		s.names = true
+		return nil, removeIfThere(s.disk, f.path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -21,39 +21,54 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // planAsLeft makes the plan of a store that is as its last clean stop has left it: there is nothing to do, and the log need
-// not be read. It is false when that is not known, above all when RocketMQ has run in between. lacking: index files have gone since, though
-// the log is the same.
-func (s *Store) planAsLeft() (p Plan, asLeft, lacking bool, err error) {
+// not be read. It is false when that is not known, above all when RocketMQ has run in between; then
+// it tells what the manifest still says of the index.
+func (s *Store) planAsLeft() (p Plan, asLeft bool, w indexWord, err error) {
+	w.complete = -1
 	c, ok, err := checkpoint.LoadCleanStop(s.Disk, s.Params.CleanStopPath())
 	if err != nil {
-		return Plan{}, false, false, err
+		return Plan{}, false, w, err
 	}
 	s.generation = c.Generation
 	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex {
-		return Plan{}, false, false, nil
+		return Plan{}, false, w, nil
 	}
 	now, err := s.cleanStop(messages.PhysicalOffset(c.LogEnd), c.StoreMs)
 	if err != nil || now == nil || *now != c || !s.endsAt(messages.PhysicalOffset(c.LogEnd)) || s.damaged() {
-		return Plan{}, false, err == nil && now != nil && s.lacksIndex(&c, now), err
+		if err == nil && now != nil {
+			w = s.wordOfIndex(&c, now)
+		}
+		return Plan{}, false, w, err
 	}
 	end := messages.PhysicalOffset(c.LogEnd)
 	return Plan{
 		Clean: true, ScanFrom: end, Min: s.Log.Min(), End: end, LastStoreMs: c.StoreMs, Tail: Span{From: end, To: end},
 		QueuesFrom: end, Index: IndexStep{Cut: -1, From: end},
-	}, true, false, nil
+	}, true, w, nil
 }
 
-// lacksIndex tells whether index files are missing in front of the last one, which nothing else would show: the log is as it was left.
-// Files that are only damaged are dropped one by one.
-func (s *Store) lacksIndex(left, now *checkpoint.CleanStop) bool {
-	if s.Index == nil || now.LogMin != left.LogMin || now.LastCRC != left.LastCRC || now.IndexEnd != left.IndexEnd {
-		return false
+// indexWord is what the manifest of the last clean stop says of the index.
+type indexWord struct {
+	lacking  bool                    // files in front of the last one have gone since, which nothing else would show
+	complete messages.PhysicalOffset // every record in front of it is indexed; -1: not known
+}
+
+// wordOfIndex compares the index with what was left, provided that the log is as it was. Files that are only damaged are dropped
+// one by one.
+func (s *Store) wordOfIndex(left, now *checkpoint.CleanStop) indexWord {
+	w := indexWord{complete: -1}
+	if s.Index == nil || now.LastCRC != left.LastCRC || now.IndexEnd != left.IndexEnd {
+		return w
+	}
+	if now.IndexFiles == left.IndexFiles {
+		w.complete = messages.PhysicalOffset(left.LogEnd)
+		return w
 	}
 	missing := left.IndexFiles - now.IndexFiles - int64(len(s.Index.Damaged()))
-	if missing > 0 {
+	if w.lacking = missing > 0 && now.LogMin == left.LogMin; w.lacking {
 		s.tell(Event{What: MissingIndex, Path: s.Params.IndexDir(), Err: fmt.Errorf("%d files are missing", missing)})
 	}
-	return missing > 0
+	return w
 }
 
 // saveCleanStop describes the store as it is.
@@ -75,8 +90,8 @@ func (s *Store) cleanStop(end messages.PhysicalOffset, storeMs int64) (*checkpoi
 	to := int64(end) - seg.Start()
 	n := min(to, lastBytes)
 	c := &checkpoint.CleanStop{
-		Generation: s.generation, LogMin: int64(s.Log.Min()), LogEnd: int64(end), StoreMs: storeMs, LastBytes: n, IndexEnd: -1,
-		Queues: int64(s.Queues.Len()),
+		Generation: s.generation, LogMin: int64(s.Log.Min()), LogEnd: int64(end), StoreMs: storeMs, LastBytes: n,
+		IndexFiles: -1, IndexEnd: -1, Queues: int64(s.Queues.Len()),
 	}
 	if s.Index != nil {
 		c.IndexFiles, c.IndexEnd = int64(s.Index.Len()), int64(s.Index.EndPhysical())

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -120,4 +122,96 @@ func TestAnExpiredSegmentMakesTheManifestStale(t *testing.T) {
 	s := open(t, disk)
 	require.NotEqual(t, messages.PhysicalOffset(-1), scanned(s))
 	require.NoError(t, s.Close())
+}
+
+// requireIndexed opens the store and checks that every key of the log is found, and that the next clean start reads no log.
+func requireIndexed(t *testing.T, disk *memfs.Disk, puts []put) {
+	t.Helper()
+	s := open(t, disk)
+	c := contentOf(t, s)
+	c.requirePuts(t, puts)
+	require.NoError(t, s.CloseClean())
+	s = open(t, disk)
+	require.EqualValues(t, -1, scanned(s))
+	require.Equal(t, c, contentOf(t, s))
+	require.NoError(t, s.Close())
+}
+
+// What a store without an index has taken is indexed by the next one that has an index, wherever it stands in the log.
+func TestTheIndexIsMadeCompleteAfterTimesWithoutOne(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T) (*memfs.Disk, *logWriter){
+		"an index before": left,
+		"none at all": func(t *testing.T) (*memfs.Disk, *logWriter) {
+			disk := memfs.New()
+			return disk, newLogWriter(t, disk)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, w := before(t)
+			w.fill(50)
+			end := w.pos
+			for w.pos-end < 4*testSegment { // no key where a clean start looks
+				m := w.message(messages.QueueKey{Topic: "A"}, strings.Repeat("x", 500))
+				m.Properties = messages.PropertiesOf(nil)
+				w.append(m)
+				w.puts[len(w.puts)-1].keys = nil
+			}
+			p := testParams()
+			p.MessageIndex = false
+			for range 2 { // the second start finds everything as it was left
+				s, err := store.Open(disk, p, testOptions())
+				require.NoError(t, err)
+				require.NoError(t, s.CloseClean())
+			}
+			requireIndexed(t, disk, w.puts)
+		})
+	}
+}
+
+// A start on a full disk may have no room for the index: it does without, and the next one makes it complete.
+func TestAStartWithoutRoomForTheIndex(t *testing.T) {
+	for name, make := range map[string]func(testing.TB, int) (*memfs.Disk, *logWriter){"clean": closed, "killed": killed} {
+		for _, made := range []int{0, 1, 2} { // index files that there is room for
+			t.Run(fmt.Sprint(name, " ", made), func(t *testing.T) {
+				disk, w := make(t, 100)
+				removeTree(t, disk, "s/index")
+				n := 0
+				disk.Inject(func(op memfs.Op) error {
+					if op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "s/index") {
+						if n++; n > made {
+							return vfs.ErrNoSpace
+						}
+					}
+					return nil
+				})
+				s := open(t, disk)
+				require.Nil(t, s.Index)
+				require.Contains(t, events(s.Report), store.NoRoom)
+				require.NoError(t, s.CloseClean())
+				disk.Inject(nil)
+				requireIndexed(t, disk, w.puts)
+			})
+		}
+	}
+}
+
+// An index that must be cut, and can't be written anew for want of room, keeps nothing that is not known to be whole.
+func TestAnIndexThatCannotBeCutForWantOfRoom(t *testing.T) {
+	disk, w := killed(t, 100)
+	require.NoError(t, disk.Remove("s/checkpoint")) // nothing of the index is trusted
+	names := indexFiles(t, disk)
+	require.Greater(t, len(names), 3)
+	for _, name := range names {
+		overwrite(t, disk, name, 40+20*4+5*20, zeroBytes(20)) // an entry in each that a power cut has taken
+	}
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "s/index") {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	s := open(t, disk)
+	require.NoError(t, s.CloseClean())
+	disk.Inject(nil)
+	requireIndexed(t, disk, w.puts)
 }

@@ -90,19 +90,19 @@ type loaded struct {
 	index      *index.Set // nil: there is none
 	checkpoint checkpoint.Values
 	clean      bool
-	all        bool // read the log from its beginning
-	newIndex   bool // build the index from it
+	all        bool                    // read the log from its beginning
+	newIndex   bool                    // build the index from it
+	indexed    messages.PhysicalOffset // every record in front of it is in the index; -1: not known
 }
 
 // planner makes a plan.
 type planner struct {
 	loaded
 	Plan
-	params     Params
-	delays     messages.DelayLevels
-	progress   func(Progress)
-	judge      *judge
-	indexAhead bool // a record was seen that the index does not have
+	params   Params
+	delays   messages.DelayLevels
+	progress func(Progress)
+	judge    *judge
 }
 
 // makePlan reads the log and compares it with queues and index.
@@ -177,7 +177,7 @@ func (p *planner) trusted(ms int64) int {
 
 // scan reads the log from a place to its end.
 func (p *planner) scan(from messages.PhysicalOffset) error {
-	p.ScanFrom, p.Records, p.LastStoreMs, p.Holes, p.indexAhead = from, 0, 0, nil, false
+	p.ScanFrom, p.Records, p.LastStoreMs, p.Holes = from, 0, 0, nil
 	p.judge = newJudge(p)
 	if err := p.judge.queuesAlone(); err != nil {
 		return err
@@ -209,9 +209,6 @@ func (p *planner) item(it *Item) error {
 	case ItemRecord:
 		p.Records++
 		p.LastStoreMs = it.Record.StoreTimestampMs
-		if p.index != nil && !p.indexAhead && it.From > p.index.EndPhysical() {
-			p.indexAhead = Indexed(&it.Record)
-		}
 		return p.judge.record(&it.Record)
 	}
 	return nil
@@ -328,8 +325,10 @@ func (p *planner) planIndex() {
 		return
 	case !p.Clean:
 		p.Index.Cut, p.Index.From = p.indexTrusted(), -1
-	case p.Index.DropDamaged, p.indexAhead:
+	case p.Index.DropDamaged, p.indexed < 0, p.indexed > p.End:
 		p.Index.From = -1
+	default:
+		p.Index.From = p.indexed
 	}
 	if p.index.EndPhysical() >= p.End && p.Index.Cut < 0 {
 		p.Index.Cut = p.End

@@ -73,11 +73,11 @@ func (s *Store) open() error {
 	if err := s.missesLog(); err != nil {
 		return err
 	}
-	plan, asLeft, lacking, err := s.planAsLeft()
+	plan, asLeft, word, err := s.planAsLeft()
 	if err == nil && !asLeft {
 		l := loaded{
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
-			all: s.options.FullScan, newIndex: s.options.RebuildIndex || lacking,
+			all: s.options.FullScan, newIndex: s.options.RebuildIndex || word.lacking, indexed: word.complete,
 		}
 		plan, err = makePlan(l, s.Params, s.options.Progress)
 	}

@@ -7,6 +7,7 @@ type Role string
 const (
 	RoleWriter       Role = "commitlog-writer"
 	RoleAllocator    Role = "segment-allocator"
+	RoleCommitter    Role = "committer"
 	RoleFlusher      Role = "group-commit-flusher"
 	RoleDispatcher   Role = "reput-dispatcher"
 	RoleQueueBuilder Role = "reput-dispatcher/queue-builder"

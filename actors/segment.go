@@ -1,6 +1,9 @@
 package actors
 
-import "github.com/actormq/actormq/segments"
+import (
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/vfs/offheap"
+)
 
 // SegmentWanted asks the allocator for the segment that starts at a physical offset. The writer asks for each offset once,
 // for two at most ahead of its tail. Answered by SegmentReady or SegmentFailed.
@@ -38,3 +41,11 @@ type WindowReady struct {
 	Segment *segments.Segment
 	End     int64
 }
+
+// BufferFree gives the allocator back the write buffer of a segment that is full and committed.
+type BufferFree struct {
+	Buffer *offheap.Memory
+}
+
+// Refuse frees the buffer: the allocator has stopped.
+func (m BufferFree) Refuse(error) { _ = m.Buffer.Free() }

@@ -11,6 +11,14 @@ type FlushNow struct {
 // Refuse answers with an error.
 func (m FlushNow) Refuse(cause error) { m.Answer.Refuse(cause) }
 
+// CommitNow asks the committer to make everything readable that is appended.
+type CommitNow struct {
+	Answer *Answer[PhysicalOffset] // the readable end
+}
+
+// Refuse answers with an error.
+func (m CommitNow) Refuse(cause error) { m.Answer.Refuse(cause) }
+
 // QueuesFlushed tells the flusher that every consume queue is durable up to the records of this store timestamp.
 type QueuesFlushed struct {
 	StoreTimestampMs int64

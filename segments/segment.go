@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/segments/vfs/offheap"
 )
 
 // nameDigits is the length of a segment's file name (spec/store.md §1.1).
@@ -35,6 +36,7 @@ type Segment struct {
 	file    vfs.File
 	mapping vfs.Mapping
 	data    []byte
+	buffer  atomic.Pointer[offheap.Memory] // where its owner writes until it is full; nil: into the map
 
 	wrote atomic.Int64 // readable bytes; stored after the bytes themselves
 	refs  atomic.Int64 // 1 for the owner, 1 for each holder; unmapped at 0
@@ -132,8 +134,13 @@ func (s *Segment) SetWrote(n int64) { s.wrote.Store(n) }
 // Data is the whole mapped file. Readers hold the segment and stay below Wrote; the owner writes at and above it.
 func (s *Segment) Data() []byte { return s.data }
 
-// Populate makes the pages of [off, off+n) present ahead of writes; see vfs.Mapping.
-func (s *Segment) Populate(off, n int64) error { return s.mapping.Populate(off, n) }
+// Populate makes the pages of [off, off+n) that the owner writes to present ahead of that; see vfs.Mapping.
+func (s *Segment) Populate(off, n int64) error {
+	if m := s.buffer.Load(); m != nil {
+		return m.Populate(off, n)
+	}
+	return s.mapping.Populate(off, n)
+}
 
 // Lock keeps the segment's pages in memory, Unlock lets them go; see vfs.Mapping.
 func (s *Segment) Lock() error { return s.mapping.Lock() }
@@ -168,6 +175,9 @@ func (s *Segment) Release() {
 	switch n := s.refs.Add(-1); {
 	case n == 0:
 		err := errors.Join(s.mapping.Unmap(), s.file.Close())
+		if m := s.Detach(); m != nil {
+			err = errors.Join(err, m.Free())
+		}
 		if s.gone != nil {
 			s.gone(err)
 		}

@@ -16,8 +16,16 @@ import (
 
 // TestPutAndGetDoNotAllocate pins the steady state of the two hot paths. What the other actors allocate beside it is theirs.
 func TestPutAndGetDoNotAllocate(t *testing.T) {
-	opt := small(memfs.New())
-	opt.SegmentBytes, opt.NoIndex = 64<<20, true
+	for name, pool := range map[string]bool{"map": false, "transient store pool": true} {
+		t.Run(name, func(t *testing.T) {
+			opt := small(memfs.New())
+			opt.SegmentBytes, opt.NoIndex, opt.TransientPoolEnable = 64<<20, true, pool
+			putAndGetDoNotAllocate(t, opt)
+		})
+	}
+}
+
+func putAndGetDoNotAllocate(t *testing.T, opt system.Options) {
 	s := open(t, opt)
 	m := message("T", 0, "a body of some length")
 	m.Properties = "TAGS\x01a"

@@ -41,7 +41,7 @@ func (s *Store) DelayOffsets() map[int]messages.QueueOffset { return s.delayed.O
 
 func (s *Store) newScheduler() *delay.Scheduler {
 	return delay.New(delay.Config{
-		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.putDue, Flusher: s.peer(actors.RoleFlusher), Disk: s.opt.Disk,
+		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.putDue, Flusher: s.flushing(), Disk: s.opt.Disk,
 		Path: path.Join(s.ConfigDir(), "delayOffset.json"), Interval: s.opt.DelayOffsetInterval, Logger: s.opt.Logger,
 	})
 }

@@ -8,5 +8,14 @@ func (s *Store) AwaitDispatched(ctx context.Context) error {
 	if err := s.readable(); err != nil {
 		return err
 	}
-	return s.cast.await(ctx, s.log.End())
+	return s.builtToEnd(ctx)
+}
+
+// builtToEnd waits until everything that has been appended is in queues and index.
+func (s *Store) builtToEnd(ctx context.Context) error {
+	end, err := s.commit(ctx)
+	if err != nil {
+		return err
+	}
+	return s.cast.await(ctx, end)
 }

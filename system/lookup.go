@@ -31,6 +31,9 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 	if err := s.readable(); err != nil {
 		return err
 	}
+	if err := s.committed(off); err != nil {
+		return err
+	}
 	slice, err := s.log.ReadFrom(off)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoMessage, err)

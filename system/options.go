@@ -52,7 +52,8 @@ type Options struct {
 	WarmSyncPages       int                 // flushLeastPagesWhenWarmMapedFile: with SYNC_FLUSH, pages between syncs meanwhile; default 4096
 	BusyTimeout         time.Duration       // osPageCacheBusyTimeOutMills: puts wait so long for their turn, then more are refused; default 1 s
 
-	Replication // what a role needs beside itself
+	Replication   // what a role needs beside itself
+	TransientPool // write buffers in front of the files
 
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
 	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
@@ -127,6 +128,7 @@ func (o Options) Defaults() Options {
 	def(&o.HABatchBytes, 32<<10)
 	def(&o.HAFallbehind, 256<<20)
 	def(&o.SlaveTimeout, 3*time.Second)
+	o.TransientPool.defaults()
 	def(&o.FlushInterval, 500*time.Millisecond)
 	def(&o.FlushLeastPages, 4)
 	def(&o.QueueFlushLeastPages, 2)
@@ -198,6 +200,7 @@ func (o Options) Validate() error {
 	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)
 	check(index <= math.MaxInt32, "an index file of IndexSlots %d and IndexEntries %d has %d bytes: at most %d",
 		o.IndexSlots, o.IndexEntries, index, math.MaxInt32)
+	check(o.TransientPoolSize > 0, "TransientPoolSize is %d: more than 0", o.TransientPoolSize)
 	check(o.WarmSyncPages > 0, "WarmSyncPages is %d: more than 0", o.WarmSyncPages)
 	check(o.Role >= messages.AsyncMaster && o.Role <= messages.Slave, "Role is %d", o.Role)
 	check(o.FlushDiskType == AsyncFlush || o.FlushDiskType == SyncFlush, "FlushDiskType is %d", o.FlushDiskType)
@@ -208,7 +211,8 @@ func (o Options) Validate() error {
 		"DestroyFileForcibly": o.DestroyFileForcibly, "RedeleteInterval": o.RedeleteInterval,
 		"DelayOffsetInterval": o.DelayOffsetInterval,
 		"BusyTimeout":         o.BusyTimeout,
-		"HAHeartbeat":         o.HAHeartbeat, "HAHousekeeping": o.HAHousekeeping, "SlaveTimeout": o.SlaveTimeout,
+		"CommitInterval":      o.CommitInterval, "CommitThorough": o.CommitThorough,
+		"HAHeartbeat": o.HAHeartbeat, "HAHousekeeping": o.HAHousekeeping, "SlaveTimeout": o.SlaveTimeout,
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}

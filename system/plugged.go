@@ -92,8 +92,12 @@ func (s *Store) AwaitExtension(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("%w: dispatcher %s", ErrNoExtension, name)
 	}
+	end, err := s.commit(ctx)
+	if err != nil {
+		return err
+	}
 	answer := messages.NewAnswer[messages.PhysicalOffset]()
-	reader.Send(messages.AwaitDispatched{UpTo: s.log.End(), Answer: answer})
+	reader.Send(messages.AwaitDispatched{UpTo: end, Answer: answer})
 	if _, err := answer.Wait(ctx); err != nil {
 		return fmt.Errorf("dispatch to %s: %w", name, err)
 	}
@@ -207,7 +211,7 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	}
 	handle := s.handlerOf(d)
 	cfg := extension.DispatcherConfig{
-		Name: d.Name, Policy: d.Policy, Log: s.log, From: from, Limit: limit, Flusher: s.peer(actors.RoleFlusher), Disk: s.opt.Disk,
+		Name: d.Name, Policy: d.Policy, Log: s.log, From: from, Limit: limit, Flusher: s.flushing(), Disk: s.opt.Disk,
 		Path: s.positionPath(d.Name), Generation: position.Generation, Interval: d.SaveInterval, Logger: s.opt.Logger,
 		Handle: func(ctx context.Context, b *messages.DispatchBatch) error {
 			return handle(ctx, &Batch{Requests: b.Requests, UpTo: b.UpTo, store: s})

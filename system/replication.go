@@ -60,9 +60,6 @@ func (s *Store) spawnReplicator() error {
 
 // replicated tells the writer of the replicator, and of the role.
 func (s *Store) replicated(conf *writer.Config) {
-	if s.opt.HAListen != "" {
-		conf.Appended = append(conf.Appended, s.grownReplicas)
-	}
 	switch s.opt.Role {
 	case messages.SyncMaster:
 		conf.Replicate = s.replicas.Await

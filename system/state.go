@@ -38,7 +38,7 @@ func (s *Store) Status() Status {
 		DispatchedTo: messages.PhysicalOffset(s.dispatched.Load()), FlushedTo: s.FlushedTo(),
 	}
 	st.CommittedTo = s.log.End()
-	st.WrittenTo = st.CommittedTo
+	st.WrittenTo = s.log.Written()
 	return st
 }
 

@@ -58,7 +58,7 @@ func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pids[r
 
 // stopOrder stops whoever sends before whoever is sent to, so that nothing goes to an actor that has gone.
 var stopOrder = []actors.Role{
-	actors.RoleScheduler, actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleReplicator,
+	actors.RoleScheduler, actors.RoleCleaner, actors.RoleAllocator, actors.RoleWriter, actors.RoleCommitter, actors.RoleReplicator,
 	actors.RoleDispatcher,
 	actors.RoleQueueBuilder, actors.RoleIndexer, actors.RoleFlusher, actors.RolePullHold,
 }

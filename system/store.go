@@ -52,6 +52,7 @@ type Store struct {
 	follower  *ha.Follower   // nil: nobody is followed
 	cast      *cast
 	grown     *actors.Bell // rung when the log has grown
+	written   *actors.Bell // rung when more is to be committed; nil without a transient store pool
 	// grownReplicas is rung like grown, for the replicator.
 	grownReplicas *actors.Bell
 	flushBell     *actors.Bell // rung when a flush need not wait for the timer; nil: never
@@ -111,6 +112,7 @@ func Open(opt Options) (*Store, error) {
 		opt.Logger.Warn().Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
 			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
 	}
+	s.sayPool()
 	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	if s.index == nil && !opt.NoIndex {
 		s.SetFlag(messages.FlagIndexError, fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
@@ -216,7 +218,11 @@ func (s *Store) drain(ctx context.Context) error {
 	if s.failure.get() != nil {
 		return nil // nothing more can be made durable
 	}
-	return s.cast.drain(ctx, s.log.End())
+	end, err := s.commit(ctx)
+	if err != nil {
+		return err
+	}
+	return s.cast.drain(ctx, end)
 }
 
 // failure keeps the first failure of a storage actor.

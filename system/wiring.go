@@ -35,8 +35,8 @@ type cast struct {
 // spawn makes the actors, those first whom the others tell, and then starts them.
 func (s *Store) spawn() error {
 	steps := []func() error{
-		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocatorAndWriter,
-		s.spawnCleaner, s.spawnScheduler, s.spawnFollower,
+		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocator, s.spawnCommitter,
+		s.spawnWriter, s.spawnCleaner, s.spawnScheduler, s.spawnFollower,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -93,7 +93,8 @@ func (s *Store) onFailed(m messages.Failed) {
 		return
 	}
 	s.refuseForGood(s.failure.get())
-	if m.Role == string(actors.RoleFlusher) || m.Role == string(actors.RoleWriter) {
+	switch actors.Role(m.Role) {
+	case actors.RoleFlusher, actors.RoleWriter, actors.RoleCommitter:
 		s.marking.Go(s.markUnproven)
 	}
 	if m.Role == string(actors.RoleQueueBuilder) {
@@ -195,33 +196,57 @@ func (s *Store) spawnDispatcher() error {
 	return err
 }
 
-func (s *Store) spawnAllocatorAndWriter() error {
+func (s *Store) spawnAllocator() error {
 	o := s.opt
-	window, warmSync := max(o.WindowBytes, 0), 0
-	if o.WarmSegments {
-		window = 0 // all of it is there
-	}
+	warmSync, buffers := 0, 0
 	if o.FlushDiskType == SyncFlush {
 		warmSync = o.WarmSyncPages
 	}
-	alloc, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
-		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
-		SegmentBytes: o.SegmentBytes, WindowBytes: window, Warm: o.WarmSegments, WarmSyncPages: warmSync, Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner),
-		Log: o.Logger,
-	}), s.blocking(actors.RoleAllocator))
-	if err != nil {
-		return err
+	if o.pooled() {
+		buffers = o.TransientPoolSize
 	}
-	appended, unwaited := []*actors.Bell{s.grown}, (*actors.Bell)(nil)
+	_, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
+		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
+		SegmentBytes: o.SegmentBytes, WindowBytes: o.window(), Warm: o.WarmSegments, WarmSyncPages: warmSync,
+		PoolBuffers: buffers, PoolFailFast: o.TransientPoolFailFast,
+		Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner), Log: o.Logger,
+	}), s.blocking(actors.RoleAllocator))
+	return err
+}
+
+// window is how far ahead of the tail pages are populated.
+func (o Options) window() int64 {
+	if o.WarmSegments {
+		return 0 // all of it is there
+	}
+	return max(o.WindowBytes, 0)
+}
+
+// followers are the bells of those who follow the log without anybody's waiting.
+func (s *Store) followers() []*actors.Bell {
+	bells := []*actors.Bell{s.grown}
+	if s.opt.FlushDiskType == AsyncFlush && s.flushBell != nil {
+		bells = append(bells, s.flushBell)
+	}
+	if s.opt.HAListen != "" {
+		bells = append(bells, s.grownReplicas)
+	}
+	return bells
+}
+
+func (s *Store) spawnWriter() error {
+	o := s.opt
+	appended, unwaited := s.followers(), (*actors.Bell)(nil)
 	if o.FlushDiskType == SyncFlush {
 		unwaited = s.flushBell
-	} else if s.flushBell != nil {
-		appended = append(appended, s.flushBell)
+	}
+	if s.written != nil {
+		appended = []*actors.Bell{s.written} // the committer rings the others
 	}
 	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
-		Allocator: alloc, Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed, Rebuild: s.queueOffsets, Logger: o.Logger,
-		Space: s.cast.address(actors.RoleCleaner), WindowBytes: window,
+		Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
+		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}
 	s.replicated(&conf)
 	w := writer.New(conf)
@@ -231,7 +256,7 @@ func (s *Store) spawnAllocatorAndWriter() error {
 	})
 	s.admission.queueing = func() time.Duration { return max(s.writer.Queueing(), w.Parked()) }
 	s.admission.busyAfter = o.BusyTimeout
-	_, err = s.cast.spawn(actors.RoleWriter, w, s.writer)
+	_, err := s.cast.spawn(actors.RoleWriter, w, s.writer)
 	return err
 }
 
@@ -243,7 +268,7 @@ const prepareDir = "prepare"
 func (s *Store) queueOffsets() (map[messages.QueueKey]messages.QueueOffset, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opt.StopTimeout)
 	defer cancel()
-	if err := s.cast.await(ctx, s.log.End()); err != nil {
+	if err := s.builtToEnd(ctx); err != nil {
 		return nil, err
 	}
 	table := make(map[messages.QueueKey]messages.QueueOffset, s.queues.Len())

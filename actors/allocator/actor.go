@@ -30,7 +30,11 @@ type Config struct {
 	// WarmSyncPages is how many pages are made present between two syncs, 0: none is made (flushLeastPagesWhenWarmMapedFile,
 	// SYNC_FLUSH).
 	WarmSyncPages int
-	RetryPause    time.Duration // between attempts after a failure
+	// PoolBuffers is how many write buffers of a segment's size there may be, 0: segments are written through their maps
+	// (transientStorePoolSize). PoolFailFast: no segment is made without one (fastFailIfNoBufferInStorePool).
+	PoolBuffers  int
+	PoolFailFast bool
+	RetryPause   time.Duration // between attempts after a failure
 	// Reserved is how much room must be left on the disk for others, in bytes; nil: none.
 	Reserved func() int64
 	Space    actors.Peer // told messages.SpaceProblem
@@ -49,6 +53,7 @@ type Actor struct {
 	self    actors.Peer
 	retries map[int64]retry // by segment start; one for each segment that could not be made
 	warm    warm
+	pool    pool
 	said    time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
 	left    map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
@@ -76,16 +81,24 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case actors.SegmentWanted:
 		a.segment(m)
 	case messages.SpaceFreed:
-		for _, r := range slices.Collect(maps.Values(a.retries)) {
-			r.timer.Stop()
-			a.segment(r.wanted)
-		}
+		a.retryAll()
+	case actors.BufferFree:
+		a.returned(m)
 	case actors.WindowWanted:
 		a.window(m)
 	case *actor.Stopping:
 		for _, r := range a.retries {
 			r.timer.Stop()
 		}
+		a.pool.close(a.cfg.Log)
+	}
+}
+
+// retryAll tries again at once what has failed.
+func (a *Actor) retryAll() {
+	for _, r := range slices.Collect(maps.Values(a.retries)) {
+		r.timer.Stop()
+		a.segment(r.wanted)
 	}
 }
 
@@ -184,11 +197,20 @@ func (a *Actor) make(start int64) (*segments.Segment, error) {
 	if err := a.room(); err != nil {
 		return nil, err
 	}
+	buffer, err := a.borrow()
+	if err != nil {
+		return nil, fmt.Errorf("make segment %s: %w", final, err)
+	}
 	s, err := segments.Create(a.cfg.Disk, draft, start, a.cfg.SegmentBytes)
 	if err != nil {
+		a.takeBack(buffer)
 		return nil, err
 	}
+	if buffer != nil {
+		s.Attach(buffer)
+	}
 	if err := a.moveIn(s, draft, final); err != nil {
+		a.takeBack(s.Detach())
 		s.Retire(nil)
 		return nil, errors.Join(fmt.Errorf("make segment %s: %w", final, err), a.removeDraft(draft))
 	}

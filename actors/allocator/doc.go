@@ -8,6 +8,7 @@
 //	SegmentWanted → SegmentReady | SegmentFailed (and another attempt after a pause)
 //	WindowWanted  → WindowReady
 //	SpaceFreed    what failed is tried again at once
+//	BufferFree    a write buffer of the transient store pool is free again, and likewise
 //
 // A full disk is said once, and then once a minute: to the log, and by SpaceProblem to the cleaner. While the ballast is
 // given up, its room is left alone.

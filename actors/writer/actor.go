@@ -34,8 +34,11 @@ type Config struct {
 	// Follower takes AppendReplica instead of puts (SLAVE): the log begins where the master's bytes do.
 	Follower bool
 
+	// Pooled leaves it to a committer to publish what is appended (transientStorePoolEnable).
+	Pooled bool
+
 	Allocator actors.Peer
-	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators
+	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators; a committer, which rings them
 	Space     actors.Peer    // told messages.SpaceProblem when puts are refused because the disk is full, and when that is over
 
 	// OnFailed is told once when the writer fails; it must not block.
@@ -96,7 +99,9 @@ func New(cfg Config) *Actor {
 	if cfg.NowMs == nil {
 		cfg.NowMs = new(clock).nowMs
 	}
-	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: newAppender(cfg.Log, cfg.Offsets)}
+	tail := newAppender(cfg.Log, cfg.Offsets)
+	tail.pooled = cfg.Pooled
+	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail}
 }
 
 type (

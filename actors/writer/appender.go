@@ -28,7 +28,8 @@ type appender struct {
 	offsets map[messages.QueueKey]*messages.QueueOffset // next queue offset of each queue
 
 	seg     *segments.Segment // nil: none yet, or full
-	data    []byte            // of seg
+	data    []byte            // of seg: its write buffer, or the map
+	pooled  bool              // a committer publishes what is appended (transient store pool)
 	pos     int64             // behind the last record in seg
 	storeMs int64             // store timestamp of the last record; never goes back
 
@@ -40,7 +41,7 @@ func newAppender(log *commitlog.Log, offsets map[messages.QueueKey]messages.Queu
 	a := &appender{log: log, storeMs: log.StoreTimestampMs(), begins: int64(log.Min())}
 	a.setOffsets(offsets)
 	if last := log.View().Last(); last != nil {
-		a.seg, a.data, a.pos = last, last.Data(), last.Wrote()
+		a.seg, a.data, a.pos = last, last.Tail(), last.Wrote()
 		a.learned = a.pos
 	}
 	return a
@@ -115,9 +116,13 @@ func (a *appender) place(p *messages.PutMessage, at messages.QueueOffset, first 
 	return nil
 }
 
-// publish makes everything up to the tail readable.
+// publish makes everything up to the tail readable, or, with a transient store pool, ready to be committed.
 func (a *appender) publish() {
-	if a.seg != nil {
+	switch {
+	case a.seg == nil:
+	case a.pooled:
+		a.log.SetWritten(a.seg, a.pos, a.storeMs)
+	default:
 		a.log.Publish(a.seg, a.pos, a.storeMs)
 	}
 }
@@ -135,14 +140,21 @@ func (a *appender) fits(p *messages.PutMessage) error {
 
 // roll closes the current segment with a blank record (spec/store.md §2.4) and goes on in the next one.
 func (a *appender) roll(next *segments.Segment) {
-	if a.seg != nil {
-		if rest := int64(len(a.data)) - a.pos; rest >= record.BlankBytes {
-			record.AppendBlank(a.data[a.pos:a.pos], int32(rest))
-		}
-		a.log.Publish(a.seg, int64(len(a.data)), a.storeMs)
-	}
+	a.finish()
 	a.log.Add(next)
-	a.seg, a.data, a.pos, a.learned = next, next.Data(), 0, 0
+	a.seg, a.data, a.pos, a.learned = next, next.Tail(), 0, 0
+}
+
+// finish closes the current segment, if there is one.
+func (a *appender) finish() {
+	if a.seg == nil {
+		return
+	}
+	if rest := int64(len(a.data)) - a.pos; rest >= record.BlankBytes {
+		record.AppendBlank(a.data[a.pos:a.pos], int32(rest))
+	}
+	a.pos = int64(len(a.data))
+	a.publish()
 }
 
 // nextStart is the physical offset at which the segment behind the current one begins.
@@ -153,6 +165,6 @@ func (a *appender) nextStart() int64 {
 	if a.begins >= 0 {
 		return a.begins
 	}
-	end := int64(a.log.End())
+	end := int64(a.log.Written())
 	return end - end%a.log.SegmentBytes()
 }

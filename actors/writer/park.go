@@ -117,7 +117,7 @@ func (w *Actor) forget(m messages.ForgetTopic) {
 		return
 	}
 	w.tail.forget(m.Topic)
-	m.Answer.Complete(w.cfg.Log.End(), nil)
+	m.Answer.Complete(w.cfg.Log.Written(), nil)
 }
 
 // noSegment says why there is no segment, as far as that is known.
@@ -166,6 +166,10 @@ func leadOf(m any) *messages.PutMessage {
 func (w *Actor) roll() bool {
 	if len(w.ready) == 0 || w.ready[0].Start() != w.tail.nextStart() {
 		w.wantSegments()
+		if w.cfg.Pooled { // its write buffer may be the one that the next segment waits for
+			w.tail.finish()
+			w.follow()
+		}
 		return false
 	}
 	next := w.ready[0]

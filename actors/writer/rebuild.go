@@ -17,7 +17,7 @@ func (w *Actor) startRebuild() {
 	}
 	w.rebuilding = true
 	self, rebuild := w.self, w.cfg.Rebuild
-	seg, data := w.tail.seg, w.tail.data
+	seg, data, written := w.tail.seg, w.tail.data, w.tail.published()
 	go func() {
 		var offsets map[messages.QueueKey]messages.QueueOffset
 		err := actors.Protect("read the queue offsets again", func() (err error) {
@@ -25,7 +25,7 @@ func (w *Actor) startRebuild() {
 				return err
 			}
 			return vfs.Guard("clear the tail of "+seg.Path(), func() error {
-				clearTail(data[seg.Wrote():])
+				clearTail(data[written:])
 				return nil
 			})
 		})
@@ -61,7 +61,7 @@ func (w *Actor) rebuilt(m rebuilt) {
 	}
 	w.tail.setOffsets(m.offsets)
 	if w.tail.seg != nil {
-		w.tail.pos = w.tail.seg.Wrote()
+		w.tail.pos = w.tail.published()
 	}
 	w.cfg.Logger.Warn().Int("queues", len(m.offsets)).Msg("the writer's state was read from the files again")
 	w.guarded(w.unpark)
@@ -79,4 +79,12 @@ func (a *appender) segmentPath() string {
 		return "the commit log"
 	}
 	return a.seg.Path()
+}
+
+// published is the place in the current segment up to which records have been answered.
+func (a *appender) published() int64 {
+	if a.seg == nil {
+		return 0
+	}
+	return max(int64(a.log.Written())-a.seg.Start(), 0)
 }

@@ -31,6 +31,9 @@ type Log struct {
 	view    atomic.Pointer[segments.View]
 	end     atomic.Int64 // readable end; stored after the bytes and after the view that holds them
 	storeMs atomic.Int64 // store timestamp of a record below end; stored after end
+
+	written   atomic.Int64 // with a transient store pool: the appended end; 0: whatever is appended is readable
+	writtenMs atomic.Int64 // store timestamp of a record below written; stored after it
 }
 
 // Open maps every segment in dir; a missing folder is an empty log. Files that are no segments of the right size are

@@ -130,7 +130,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-}, replicationKeys, diskKeys, edgeKeys)
+}, replicationKeys, diskKeys, edgeKeys, poolKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{
@@ -140,7 +140,6 @@ var fixed = map[string]string{
 
 // withoutEffect are keys of RocketMQ's broker.conf that are accepted and do nothing here yet, or never will.
 var withoutEffect = []string{
-	"transientStorePoolEnable", "transientStorePoolSize",
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
@@ -149,9 +148,8 @@ var withoutEffect = []string{
 	"diskFallRecorded",
 	"duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
 	"enableMultiDispatch",
-	"commitIntervalCommitLog", "commitCommitLogLeastPages", "commitCommitLogThoroughInterval",
 	"enableScheduleMessageStats", "enableScheduleAsyncDeliver",
-	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked", "fastFailIfNoBufferInStorePool",
+	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked",
 	"brokerFastFailureEnable",
 	"highSpeedMode", "commercialEnable", "serverWorkerThreads", "serverSelectorThreads",
 	"serverSocketSndBufSize", "serverSocketRcvBufSize", "useEpollNativeSelector",

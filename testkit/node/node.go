@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -23,7 +25,13 @@ type Node struct {
 	Gateway *gateway.Node
 	// Broker and NameServer are where clients connect.
 	Broker, NameServer netip.AddrPort
+	// Disk is what the store is on: another node can be started on it once this one has stopped.
+	Disk vfs.Disk
+	stop func()
 }
+
+// Stop stops the node before its test ends; only the first call does something.
+func (n *Node) Stop() { n.stop() }
 
 // stopTime bounds the stop of a node.
 const stopTime = 10 * time.Second
@@ -48,19 +56,20 @@ func Start(t testing.TB, change func(*system.Options, *gateway.Config)) *Node {
 	require.NoError(t, err)
 	cfg.Store, cfg.Disk, cfg.ConfigDir = store, opt.Disk, store.ConfigDir()
 	actors := fixture.System(t, actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
-	n := &Node{Store: store}
+	n := &Node{Store: store, Disk: opt.Disk}
 	n.Gateway, err = gateway.Start(actors.Root, cfg)
 	if err != nil {
 		require.NoError(t, store.Close(context.Background()))
 	}
 	require.NoError(t, err)
 	n.Broker, n.NameServer = n.Gateway.Addr("broker"), n.Gateway.Addr("namesrv")
-	t.Cleanup(func() {
+	n.stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 		defer cancel()
 		require.NoError(t, n.Gateway.Stop(ctx))
 		require.NoError(t, store.Close(ctx))
 	})
+	t.Cleanup(n.stop)
 	return n
 }
 

@@ -33,6 +33,7 @@ type PutMessage struct {
 	Queue      QueueKey
 	SysFlag    int32 // transaction bits decide whether the queue advances
 	WaitStored bool  // WAIT: wait for flush and replicas as configured
+	Multi      bool  // Further is not empty
 
 	// What everybody touches stands together, in three cache lines.
 	shared   bool // somebody besides the writer holds a promise; set before the message is handed on
@@ -54,6 +55,14 @@ type PutMessage struct {
 	replica       ReplicaWait // the message, as the one who waits for replicas holds it
 	replicaStatus PutStatus   // what replicas have not done; valid once their promise is met
 
+	// Further are the other queues of a single record (INNER_MULTI_DISPATCH): the writer adds its queue offset in each to the
+	// record, whose properties have PropertiesBytes. EncodedBytes is the writer's: how long the record was without them.
+	Further         []QueueKey
+	PropertiesBytes int
+	EncodedBytes    int
+
+	// Charged is what the caller has been admitted with, in bytes; actors do not look at it.
+	Charged int64
 	// Scratch is room for the caller's own copy of the message that it encodes; actors do not look at it.
 	Scratch Message
 	// Tell is the caller's, for its OnDone; actors do not look at it.
@@ -77,6 +86,9 @@ func (p *PutMessage) MailboxLink() *Link { return &p.link }
 func (p *PutMessage) Reset() {
 	p.Records = p.Records[:0]
 	p.Count, p.SysFlag, p.WaitStored = 0, 0, false
+	if p.Multi {
+		p.Multi, p.Further, p.PropertiesBytes, p.EncodedBytes = false, nil, 0, 0
+	}
 	p.Queue, p.Deadline = QueueKey{}, time.Time{}
 	p.Result, p.OnDone, p.Tell = PutResult{}, nil, nil
 	p.Scratch = Message{}

@@ -1,12 +1,15 @@
 package system_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/golden"
 )
 
@@ -44,6 +47,37 @@ func TestQueuesWithAnExtensionAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, messages.NoMatchedMessage, got.Status, "ours has its tags code")
 	got.Release()
+}
+
+// TestLightQueuesOfRocketMQGoOn: with enableMultiDispatch they are judged, built again when they are missing, and grow.
+func TestLightQueuesOfRocketMQGoOn(t *testing.T) {
+	dir, err := golden.Load("lmq").Unpack(t.TempDir())
+	require.NoError(t, err)
+	opt := ofRocketMQ(dir)
+	opt.MultiDispatch = true
+	s := openIn(t, opt)
+	ends := map[messages.QueueKey]messages.QueueOffset{}
+	s.EachQueue(func(key messages.QueueKey, _, end messages.QueueOffset) { ends[key] = end })
+	var light string
+	for key := range ends {
+		if strings.HasPrefix(key.Topic, messages.LMQTopicPrefix) {
+			light = key.Topic
+		}
+	}
+	require.NotEmpty(t, light)
+	put(t, s, further("ours", light))
+	key := messages.QueueKey{Topic: light}
+	require.Equal(t, []string{"ours"}, read(t, s, key, ends[key], 1))
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, removeAll(vfs.New(), filepath.Join(dir, "consumequeue", light)))
+	s = openIn(t, opt)
+	defer s.Close(t.Context())
+	require.Equal(t, ends[key]+1, s.MaxOffset(key))
+	s.EachQueue(func(other messages.QueueKey, _, end messages.QueueOffset) {
+		if other != key && other.Topic != "T" {
+			require.Equal(t, ends[other], end, "%v", other)
+		}
+	})
 }
 
 // Light queues that RocketMQ has written can be read, are left alone, and the log goes on beside them.

@@ -54,6 +54,7 @@ type Options struct {
 
 	Replication   // what a role needs beside itself
 	TransientPool // write buffers in front of the files
+	LightQueues   // messages in further queues
 
 	FlushDiskType        FlushDiskType // flushDiskType; default AsyncFlush
 	FlushInterval        time.Duration // flushIntervalCommitLog; default 500 ms
@@ -129,6 +130,7 @@ func (o Options) Defaults() Options {
 	def(&o.HAFallbehind, 256<<20)
 	def(&o.SlaveTimeout, 3*time.Second)
 	o.TransientPool.defaults()
+	def(&o.MaxLightQueues, 20_000)
 	def(&o.FlushInterval, 500*time.Millisecond)
 	def(&o.FlushLeastPages, 4)
 	def(&o.QueueFlushLeastPages, 2)
@@ -200,6 +202,7 @@ func (o Options) Validate() error {
 	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)
 	check(index <= math.MaxInt32, "an index file of IndexSlots %d and IndexEntries %d has %d bytes: at most %d",
 		o.IndexSlots, o.IndexEntries, index, math.MaxInt32)
+	check(o.MaxLightQueues > 0, "MaxLightQueues is %d: more than 0", o.MaxLightQueues)
 	check(o.TransientPoolSize > 0, "TransientPoolSize is %d: more than 0", o.TransientPoolSize)
 	check(o.WarmSyncPages > 0, "WarmSyncPages is %d: more than 0", o.WarmSyncPages)
 	check(o.Role >= messages.AsyncMaster && o.Role <= messages.Slave, "Role is %d", o.Role)

@@ -120,7 +120,7 @@ func (s *Store) putAsync(
 		done(refused(s.admissionStatus(err), err))
 		return
 	}
-	p.OnDone, p.Tell = s.onPlaced, done
+	p.OnDone, p.Tell, p.Charged = s.onPlaced, done, n
 	if err := s.writer.Post(p.MailboxLink()); err != nil {
 		s.recycle(p)
 		s.admission.leave(n)
@@ -130,7 +130,7 @@ func (s *Store) putAsync(
 
 // placed takes the answer of a put that nobody waits for to its caller.
 func (s *Store) placed(p *messages.PutMessage) {
-	result, err, done, n := p.Result, p.Err, p.Tell, int64(len(p.Records))
+	result, err, done, n := p.Result, p.Err, p.Tell, p.Charged
 	s.recycle(p)
 	s.admission.leave(n)
 	s.tell(done, result, err)
@@ -187,10 +187,18 @@ func (s *Store) encodeAsItIs(p *messages.PutMessage, m *messages.Message) (messa
 
 // encode encodes a message that may grow by so many bytes when it is delivered.
 func (s *Store) encode(p *messages.PutMessage, m *messages.Message, grows int) (messages.PutStatus, error) {
-	m = s.withHost(p, m)
 	var err error
+	if s.opt.MultiDispatch {
+		if m, err = furtherQueues(p, m); err != nil {
+			return messages.MessageIllegal, err
+		}
+	}
+	m = s.withHost(p, m)
 	if p.Records, err = record.Append(p.Records, m); err != nil {
 		return statusOf(err, m), err
+	}
+	if p.Multi {
+		grows += furtherBytes(p)
 	}
 	return s.describe(p, m, 1, grows)
 }

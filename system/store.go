@@ -137,7 +137,7 @@ func openFiles(opt Options, readOnly bool) (*store.Store, error) {
 	return store.Open(opt.Disk, store.Params{
 		Dir: opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
 		ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
-		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, Follower: opt.Role == messages.Slave, DelayLevels: opt.DelayLevels,
+		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, Follower: opt.Role == messages.Slave, MultiDispatch: opt.MultiDispatch, DelayLevels: opt.DelayLevels,
 	}, o)
 }
 

@@ -150,7 +150,7 @@ func (s *Store) spawnBuilders() error {
 	}
 	delayed := reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
-		Table: s.queues, Log: s.log, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave,
+		Table: s.queues, Log: s.log, MultiDispatch: s.opt.MultiDispatch, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave,
 		Delay: s.delays.Millis, Listeners: append(listeners, hold, delayed),
 		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
@@ -187,7 +187,7 @@ func (s *Store) spawnDispatcher() error {
 	}
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
-		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders,
+		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders, MultiDispatch: s.opt.MultiDispatch,
 		Follower: s.opt.Role == messages.Slave, Advanced: append(s.bellsOf(false), s.bellsOf(true)...),
 		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
@@ -247,6 +247,9 @@ func (s *Store) spawnWriter() error {
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
 		Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
+	}
+	if o.LightTopics {
+		conf.MaxLightQueues = o.MaxLightQueues
 	}
 	s.replicated(&conf)
 	w := writer.New(conf)

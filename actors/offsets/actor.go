@@ -24,6 +24,9 @@ const Role actors.Role = "offset-keeper"
 type Config struct {
 	Disk vfs.Disk
 	Path string // of consumerOffset.json
+	// LightGroups keeps the offsets of groups %LMQ%… in lmqOffsetTable, as RocketMQ does with enableLmq, in lmqConsumerOffset.json.
+	LightGroups bool
+	Before      string // file that is read when there is none at Path
 
 	Interval       time.Duration // flushConsumerOffsetInterval: from the first change to the save; 0: 5 s
 	RefuseBackward bool          // keep the higher offset, unless a reset is expected

@@ -14,6 +14,9 @@ import (
 func (a *keeperActor) load() {
 	var file metadata.OffsetTable
 	report, err := metadata.LoadReport(a.cfg.Disk, a.cfg.Path, &file)
+	if err == nil && report.From == "" && a.cfg.Before != "" {
+		report, err = metadata.LoadReport(a.cfg.Disk, a.cfg.Before, &file)
+	}
 	if err != nil {
 		a.loadErr = fmt.Errorf("load consumer offsets: %w", err)
 		a.cfg.Logger.Error().Err(err).Msg("consumer offsets can't be read: every group begins anew")
@@ -24,6 +27,10 @@ func (a *keeperActor) load() {
 			Msg("the consumer offset file is damaged; its backup was loaded")
 	}
 	a.rest = rest{lmq: file.LMQOffsets, unknown: file.Unknown}
+	if a.cfg.LightGroups {
+		a.rest.lmq, a.rest.split = nil, true
+		file.Offsets = withLight(file)
+	}
 	edit := actors.NewTable[key, *progress]().Edit()
 	for name, queues := range file.Offsets {
 		topic, group, _ := metadata.SplitOffsetKey(name)

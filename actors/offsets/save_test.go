@@ -299,3 +299,22 @@ func TestOtherMembersAreKept(t *testing.T) {
 	require.JSONEq(t, `{"dataVersion":{"counter":1},"lmqOffsetTable":{"%LMQ%a@g":9},"offsetTable":{"T@g":{"0":2},"E@g":{}}}`,
 		string(fixture.ReadFile(t, disk, file)))
 }
+
+// TestOffsetsOfLightGroupsStandApart: as RocketMQ keeps them with enableLmq (spec/store.md §13.2); what was kept without it counts
+// until there is such a file.
+func TestOffsetsOfLightGroupsStandApart(t *testing.T) {
+	disk := memfs.New()
+	fixture.WriteFile(t, disk, file, []byte(`{"offsetTable":{"T@g":{"0":1},"%LMQ%a@%LMQ%g":{"0":9}}}`))
+	cfg := options(disk)
+	cfg.Path, cfg.Before, cfg.LightGroups = "store/config/lmqConsumerOffset.json", file, true
+	k := start(t, cfg)
+	require.Equal(t, map[int32]messages.QueueOffset{0: 9}, k.Queues("%LMQ%g", "%LMQ%a"))
+	require.NoError(t, k.CommitWait(t.Context(), "%LMQ%g", key("%LMQ%b"), 2))
+	require.NoError(t, k.Close())
+	require.JSONEq(t, `{"lmqOffsetTable":{"%LMQ%a@%LMQ%g":9,"%LMQ%b@%LMQ%g":2},"offsetTable":{"T@g":{"0":1}}}`,
+		string(fixture.ReadFile(t, disk, cfg.Path)))
+	fixture.WriteFile(t, disk, file, []byte(`{"offsetTable":{"T@g":{"0":77}}}`))
+	k = start(t, cfg)
+	require.Equal(t, map[int32]messages.QueueOffset{0: 1}, k.Queues("g", "T"))
+	require.Equal(t, map[int32]messages.QueueOffset{0: 2}, k.Queues("%LMQ%g", "%LMQ%b"))
+}

@@ -3,6 +3,7 @@ package offsets
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/actormq/actormq/actors"
@@ -90,7 +91,8 @@ type table = actors.Table[key, *progress]
 
 // rest is what the file holds beside the table, to be written again.
 type rest struct {
-	lmq     map[string]int64
+	lmq     map[string]int64 // when it is not ours
+	split   bool             // the offsets of light groups stand apart
 	unknown metadata.Unknown
 }
 
@@ -98,9 +100,31 @@ type rest struct {
 func fileOf(t *table, r rest) metadata.OffsetTable {
 	file := metadata.OffsetTable{Offsets: make(map[string]map[int32]int64, t.Len()), LMQOffsets: r.lmq, Unknown: r.unknown}
 	for k, p := range t.All() {
-		file.Offsets[metadata.OffsetKey(k.topic, k.group)] = p.offsets()
+		name, queues := metadata.OffsetKey(k.topic, k.group), p.offsets()
+		if next, light := queues[0]; light && r.split && len(queues) == 1 && strings.HasPrefix(k.group, messages.LMQTopicPrefix) {
+			if file.LMQOffsets == nil {
+				file.LMQOffsets = map[string]int64{}
+			}
+			file.LMQOffsets[name] = next
+			continue
+		}
+		file.Offsets[name] = queues
 	}
 	return file
+}
+
+// withLight is all offsets of a file, those of light groups too, which are in queue 0 (spec/store.md §13.2).
+func withLight(file metadata.OffsetTable) map[string]map[int32]int64 {
+	all := file.Offsets
+	if all == nil {
+		all = map[string]map[int32]int64{}
+	}
+	for name, next := range file.LMQOffsets {
+		if all[name] == nil {
+			all[name] = map[int32]int64{0: next}
+		}
+	}
+	return all
 }
 
 // legal tells whether the file can name the pair: a key is cut at its first @, and names are bounded.

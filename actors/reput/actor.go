@@ -31,6 +31,8 @@ type Config struct {
 	Delay func(level int) (ms int64, highest int)
 
 	Builders []Builder
+	// MultiDispatch gives the builders a request for each further queue of a record, behind that for its own (enableMultiDispatch).
+	MultiDispatch bool
 
 	// Role names the actor in what it says; empty: reput-dispatcher. A dispatcher of the user's own has another.
 	Role actors.Role
@@ -197,6 +199,9 @@ func (a *Actor) fill(b *batch, limit messages.PhysicalOffset) (err error) {
 	}()
 	for !b.full() && a.cursor.next(limit) {
 		b.add(&a.cursor.rec, a.topics.intern(a.cursor.rec.Topic), a.cfg.Delay)
+		if a.cfg.MultiDispatch {
+			b.addFurther(&a.cursor.rec)
+		}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type batch struct {
 	users int
 }
 
-func (b *batch) full() bool { return len(b.Requests) == maxRequests || len(b.Bytes) >= maxKeyBytes }
+func (b *batch) full() bool { return len(b.Requests) >= maxRequests || len(b.Bytes) >= maxKeyBytes }
 
 // add describes one record. What is kept of its properties is copied.
 func (b *batch) add(r *record.Record, topic string, delay func(int) (int64, int)) {
@@ -42,6 +42,15 @@ func (b *batch) add(r *record.Record, topic string, delay func(int) (int64, int)
 		Keys:                      b.keep(keys),
 		UniqKey:                   b.keep(uniqKey),
 	})
+}
+
+// addFurther adds what its further queues get of the record that was added last. Its keys are indexed once.
+func (b *batch) addFurther(r *record.Record) {
+	for key, at := range record.MultiQueues(r) {
+		own := b.Requests[len(b.Requests)-1]
+		own.Queue, own.QueueOffset, own.Keys, own.UniqKey = key, at, nil, nil
+		b.Requests = append(b.Requests, own)
+	}
 }
 
 // keep copies into the batch. When the buffer moves, what was kept before stays where it was.

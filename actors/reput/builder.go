@@ -25,6 +25,8 @@ type QueueConfig struct {
 	// Follower: the log is that of a slave. A record with queue offset 0 behind others says that its topic was deleted and made
 	// again at the master.
 	Follower bool
+	// MultiDispatch must be the dispatcher's.
+	MultiDispatch bool
 	// Delay must be the dispatcher's.
 	Delay func(level int) (ms int64, highest int)
 

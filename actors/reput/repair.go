@@ -9,6 +9,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
 )
 
 // maxScanUnits bounds what one step of a repair brings.
@@ -37,6 +38,7 @@ type (
 		state    *queueState
 		log      *commitlog.Log
 		from, to messages.PhysicalOffset
+		multi    bool
 		delay    func(int) (int64, int)
 	}
 
@@ -98,7 +100,7 @@ func (a *QueueBuilder) scanNext() {
 		return
 	}
 	st := a.repairs[0]
-	s := &scan{state: st, log: a.cfg.Log, from: st.repair.from, to: a.built, delay: a.cfg.Delay}
+	s := &scan{state: st, log: a.cfg.Log, from: st.repair.from, to: a.built, multi: a.cfg.MultiDispatch, delay: a.cfg.Delay}
 	self := a.self
 	a.scanning = true
 	go func() { self.Send(s.run()) }()
@@ -119,16 +121,36 @@ func (s *scan) run() (found scanned) {
 	key := s.state.key
 	for len(found.requests) < maxScanUnits && c.next(s.to) {
 		r := &c.rec
-		if r.QueueID != key.QueueID || string(r.Topic) != key.Topic || !messages.TakesQueueOffset(r.SysFlag) {
+		at, ok := s.place(r)
+		if !ok {
 			continue
 		}
 		found.requests = append(found.requests, messages.DispatchRequest{
-			Queue: key, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset, SizeBytes: r.Size, SysFlag: r.SysFlag,
+			Queue: key, QueueOffset: at, PhysicalOffset: r.PhysicalOffset, SizeBytes: r.Size, SysFlag: r.SysFlag,
 			StoreTimestampMs: r.StoreTimestampMs, TagsCode: r.TagsCode(s.delay),
 		})
 	}
 	found.upTo = c.pos
 	return found
+}
+
+// place is a record's offset in the queue, if it belongs there.
+func (s *scan) place(r *record.Record) (messages.QueueOffset, bool) {
+	key := s.state.key
+	switch {
+	case !messages.TakesQueueOffset(r.SysFlag):
+		return 0, false
+	case r.QueueID == key.QueueID && string(r.Topic) == key.Topic:
+		return r.QueueOffset, true
+	case !s.multi:
+		return 0, false
+	}
+	for further, at := range record.MultiQueues(r) {
+		if further == key {
+			return at, true
+		}
+	}
+	return 0, false
 }
 
 // scanDone appends what a step has found.

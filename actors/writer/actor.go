@@ -34,6 +34,8 @@ type Config struct {
 	// Follower takes AppendReplica instead of puts (SLAVE): the log begins where the master's bytes do.
 	Follower bool
 
+	// MaxLightQueues is how many queues of light topics puts may make; 0: any number (maxLmqConsumeQueueNum).
+	MaxLightQueues int
 	// Pooled leaves it to a committer to publish what is appended (transientStorePoolEnable).
 	Pooled bool
 
@@ -100,7 +102,7 @@ func New(cfg Config) *Actor {
 		cfg.NowMs = new(clock).nowMs
 	}
 	tail := newAppender(cfg.Log, cfg.Offsets)
-	tail.pooled = cfg.Pooled
+	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
 	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail}
 }
 
@@ -273,7 +275,7 @@ func (w *Actor) appendOne(p *messages.PutMessage) bool {
 		}
 	}
 	if err != nil {
-		p.Result.Status, p.Err = messages.MessageIllegal, err
+		p.Result.Status, p.Err = statusOf(err), err
 	}
 	return true
 }

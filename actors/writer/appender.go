@@ -33,6 +33,8 @@ type appender struct {
 	pos     int64             // behind the last record in seg
 	storeMs int64             // store timestamp of the last record; never goes back
 
+	lights, maxLights int // light queues, and how many there may be; 0: any number
+
 	begins  int64 // start of the log's first segment, once it is known; -1: the log is empty
 	learned int64 // of the master's bytes in seg: every record below has been looked at; -1: not in this segment any more
 }
@@ -52,11 +54,13 @@ func (a *appender) setOffsets(offsets map[messages.QueueKey]messages.QueueOffset
 	for key, next := range offsets {
 		a.offsets[key] = &next
 	}
+	a.countLights()
 }
 
 // forget drops the offsets of a topic's queues.
 func (a *appender) forget(topic string) {
 	maps.DeleteFunc(a.offsets, func(key messages.QueueKey, _ *messages.QueueOffset) bool { return key.Topic == topic })
+	a.countLights()
 }
 
 // tick takes the time for the records that follow. It never goes back, even when the clock does.
@@ -65,6 +69,11 @@ func (a *appender) tick(nowMs int64) { a.storeMs = max(a.storeMs, nowMs) }
 // append puts the records of one message behind the tail and fills in its result; they are readable after publish. The
 // message is unchanged, and nothing is used up, when it returns an error.
 func (a *appender) append(p *messages.PutMessage) error {
+	if p.Multi {
+		if err := a.addQueueOffsets(p); err != nil {
+			return err
+		}
+	}
 	n := int64(len(p.Records))
 	if a.seg == nil || a.pos+n+record.BlankBytes > int64(len(a.data)) {
 		return errNoRoom
@@ -87,6 +96,9 @@ func (a *appender) append(p *messages.PutMessage) error {
 	a.pos += n
 	if takes {
 		*next = at + messages.QueueOffset(p.Count)
+		if p.Multi {
+			a.advance(p)
+		}
 	}
 	p.Result = messages.PutResult{
 		PhysicalOffset: first, QueueOffset: at, Bytes: int32(n), Count: p.Count, StoreTimestampMs: a.storeMs,

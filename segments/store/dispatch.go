@@ -3,10 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/actormq/actormq/messages"
@@ -91,7 +89,7 @@ func (d *dispatcher) item(it *Item) error {
 	}
 	r := &it.Record
 	before := d.Report.Dispatched
-	queued := messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0 && !d.floors.isDeleted(r.Topic, r.PhysicalOffset)
+	queued := messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0
 	if it.From >= d.queuesFrom && queued {
 		if err := d.toQueues(r); err != nil {
 			return err
@@ -117,13 +115,18 @@ func (d *dispatcher) target(key messages.QueueKey) *target {
 
 func (d *dispatcher) toQueues(r *record.Record) error {
 	unit := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.Size, TagsCode: r.TagsCode(d.Delays.Millis)}
-	if err := d.append(d.states.of(r.Topic, r.QueueID), unit, r.QueueOffset); err != nil {
-		return err
+	if !d.floors.isDeleted(r.Topic, r.PhysicalOffset) {
+		if err := d.append(d.states.of(r.Topic, r.QueueID), unit, r.QueueOffset); err != nil {
+			return err
+		}
 	}
 	if !d.Params.MultiDispatch {
 		return nil
 	}
-	for key, at := range MultiQueues(r) {
+	for key, at := range record.MultiQueues(r) {
+		if d.floors.isDeleted([]byte(key.Topic), r.PhysicalOffset) {
+			continue
+		}
 		if err := d.append(d.states.of([]byte(key.Topic), key.QueueID), unit, at); err != nil {
 			return err
 		}
@@ -288,35 +291,6 @@ func (d *dispatcher) hasAllKeys(req *messages.DispatchRequest) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// MultiQueues yields the further queues that a record names in INNER_MULTI_DISPATCH, with its queue offset in each
-// (spec/store.md §6.4). Lists of different lengths name none.
-func MultiQueues(r *record.Record) iter.Seq2[messages.QueueKey, messages.QueueOffset] {
-	return func(yield func(messages.QueueKey, messages.QueueOffset) bool) {
-		properties := messages.ViewProperties(r.Properties)
-		names, _ := properties.Get(messages.PropertyMultiDispatch)
-		offsets, _ := properties.Get(messages.PropertyMultiQueueOffset)
-		if names == "" || strings.Count(names, ",") != strings.Count(offsets, ",") {
-			return
-		}
-		for names != "" {
-			var name, offset string
-			name, names, _ = strings.Cut(names, ",")
-			offset, offsets, _ = strings.Cut(offsets, ",")
-			at, err := strconv.ParseInt(offset, 10, 64)
-			if err != nil || name == "" || at < 0 {
-				continue
-			}
-			key := messages.QueueKey{Topic: strings.Clone(name), QueueID: r.QueueID}
-			if strings.HasPrefix(name, messages.LMQTopicPrefix) {
-				key.QueueID = 0
-			}
-			if !yield(key, messages.QueueOffset(at)) {
-				return
-			}
-		}
-	}
 }
 
 // queueStates keeps something for each queue, found without allocating by the bytes of the topic.

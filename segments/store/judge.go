@@ -122,19 +122,25 @@ func (j *judge) cutAt(v *verdict, at messages.QueueOffset, from messages.Physica
 
 // record judges the queues of a sound record.
 func (j *judge) record(r *record.Record) error {
-	if messages.TakesQueueOffset(r.SysFlag) && !j.floors.isDeleted(r.Topic, r.PhysicalOffset) {
+	if !messages.TakesQueueOffset(r.SysFlag) {
+		return nil
+	}
+	if !j.floors.isDeleted(r.Topic, r.PhysicalOffset) {
 		if err := j.unit(j.verdicts.of(r.Topic, r.QueueID), r, r.QueueOffset); err != nil {
 			return err
 		}
-		if j.params.MultiDispatch {
-			return j.multi(r)
-		}
+	}
+	if j.params.MultiDispatch {
+		return j.multi(r)
 	}
 	return nil
 }
 
 func (j *judge) multi(r *record.Record) error {
-	for key, at := range MultiQueues(r) {
+	for key, at := range record.MultiQueues(r) {
+		if j.floors.isDeleted([]byte(key.Topic), r.PhysicalOffset) {
+			continue
+		}
 		if err := j.unit(j.verdicts.of([]byte(key.Topic), key.QueueID), r, at); err != nil {
 			return err
 		}

@@ -176,7 +176,7 @@ func Names(log *commitlog.Log, u consumequeue.Unit, key messages.QueueKey, at me
 		case r.QueueOffset == at && r.QueueID == key.QueueID && string(r.Topic) == key.Topic:
 			return nil
 		}
-		for k, offset := range MultiQueues(r) {
+		for k, offset := range record.MultiQueues(r) {
 			if k == key && offset == at {
 				return nil
 			}

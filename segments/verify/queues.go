@@ -83,17 +83,22 @@ func (v *verifier) lookAtQueue(dir string, q vfs.Entry) error {
 
 // record looks for a record in its queues.
 func (v *verifier) record(r *record.Record) error {
-	if !messages.TakesQueueOffset(r.SysFlag) || r.QueueOffset < 0 || v.deleted(r.Topic, r.PhysicalOffset) {
+	if !messages.TakesQueueOffset(r.SysFlag) || r.QueueOffset < 0 {
 		return nil
 	}
 	tags := r.TagsCode(v.delays.Millis)
-	if err := v.unit(messages.QueueKey{Topic: string(r.Topic), QueueID: r.QueueID}, r, r.QueueOffset, tags); err != nil {
-		return err
+	if !v.deleted(r.Topic, r.PhysicalOffset) {
+		if err := v.unit(messages.QueueKey{Topic: string(r.Topic), QueueID: r.QueueID}, r, r.QueueOffset, tags); err != nil {
+			return err
+		}
 	}
 	if !v.params.MultiDispatch {
 		return nil
 	}
-	for key, at := range store.MultiQueues(r) {
+	for key, at := range record.MultiQueues(r) {
+		if v.deleted([]byte(key.Topic), r.PhysicalOffset) {
+			continue
+		}
 		if err := v.unit(key, r, at, tags); err != nil {
 			return err
 		}

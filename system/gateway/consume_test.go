@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // pulling is a pull with the subscription in the request; changes are name, value pairs.
@@ -411,4 +412,22 @@ func TestRequestReply(t *testing.T) {
 	require.Equal(t, "1", ext(failed, "queueOffset"), "stored all the same")
 	require.Contains(t, replier.ask(reply("REPLY_TO_CLIENT\x01nobody")).Remark, "channel of <nobody> not found")
 	require.Contains(t, replier.ask(reply("a\x01b")).Remark, "[REPLY_TO_CLIENT] is null")
+}
+
+// TestALightTopicIsPulledWithoutAConfiguration: with enableLmq, from its one queue.
+func TestALightTopicIsPulledWithoutAConfiguration(t *testing.T) {
+	w := run(t, func(c *gateway.Config) { c.Broker.Policy.LightTopics = true })
+	w.topic("T", 1)
+	c := w.dial("broker")
+	w.settle(c.ask(sending("T", "light", "i", "INNER_MULTI_DISPATCH\x01%LMQ%a")))
+	a := c.ask(pulling("%LMQ%a", 0))
+	require.Equal(t, remoting.ResponseSuccess, a.Code, a.Remark)
+	require.Equal(t, []string{"light"}, bodies(t, a))
+	require.Equal(t, remoting.ResponseSystemError, c.ask(pulling("%LMQ%a", 0, "queueId", "1")).Code)
+
+	commit := req(remoting.RequestUpdateConsumerOffset, "consumerGroup", "%LMQ%g", "topic", "%LMQ%a", "queueId", "0", "commitOffset", "1")
+	require.Equal(t, remoting.ResponseSuccess, c.ask(commit).Code)
+	require.NoError(t, w.node.Broker().Offsets.Save(t.Context()))
+	require.JSONEq(t, `{"lmqOffsetTable":{"%LMQ%a@%LMQ%g":1},"offsetTable":{}}`,
+		string(fixture.ReadFile(t, w.disk, "store/config/lmqConsumerOffset.json")))
 }

@@ -48,7 +48,7 @@ func run(t *testing.T, change ...func(*gateway.Config)) *world {
 	var err error
 	w.store, err = system.Open(system.Options{
 		Dir: "store", Disk: w.disk, SegmentBytes: 8 << 20, ConsumeQueueFileBytes: 20_000, IndexSlots: 500, IndexEntries: 2000,
-		WindowBytes: 64 << 10, StoreHost: host,
+		WindowBytes: 64 << 10, StoreHost: host, LightQueues: system.LightQueues{MultiDispatch: true},
 	})
 	require.NoError(t, err)
 	actors := actorSystem()

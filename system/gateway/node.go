@@ -167,8 +167,12 @@ func (n *Node) closed(c *edge.Conn) {
 }
 
 func (n *Node) startOffsets() (err error) {
+	file, before := n.file("consumerOffset.json"), ""
+	if n.broker.Policy().LightTopics {
+		file, before = n.file("lmqConsumerOffset.json"), file
+	}
 	n.broker.Offsets, err = offsets.Start(n.root, string(offsets.Role), offsets.Config{
-		Disk: n.cfg.Disk, Path: n.file("consumerOffset.json"), Interval: n.cfg.OffsetInterval,
+		Disk: n.cfg.Disk, Path: file, Before: before, LightGroups: before != "", Interval: n.cfg.OffsetInterval,
 		RefuseBackward: n.cfg.RefuseBackward, Logger: n.broker.Logger,
 	})
 	if err != nil {

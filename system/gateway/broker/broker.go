@@ -82,6 +82,7 @@ type Policy struct {
 	FilterByProperty bool          // enablePropertyFilter: SQL92
 	FilterRetries    bool          // filterSupportRetry: retried messages are filtered as those of their first topic are
 	DefaultQueryMax  int           // defaultQueryMaxNum; default 32
+	LightTopics      bool          // enableLmq: light topics have one queue and no configuration
 	// SearchBoundary is which message a search by time finds; the default is the first one not older than the time, and the
 	// queue's end when there is none, not RocketMQ's nearest.
 	SearchBoundary messages.TimeBoundary

@@ -60,7 +60,7 @@ func (p *pulling) check() error {
 	if err := p.checkGroup(); err != nil {
 		return err
 	}
-	topic, ok := b.Topics.Lookup(p.h.Topic)
+	topic, ok := b.TopicForPull(p.h.Topic)
 	switch {
 	case !ok:
 		return broker.Refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please! %s", p.h.Topic, broker.SeeFAQ)

@@ -49,6 +49,7 @@ func run(o options) error {
 		CommitLogSize, ConsumeQueueSize int64
 		HashSlots, IndexNum             int32
 		DelayLevels                     string
+		LMQ                             bool
 	}
 	text, err := os.ReadFile(o.params)
 	if err == nil {
@@ -60,6 +61,7 @@ func run(o options) error {
 	s, err := system.Open(system.Options{
 		Dir: o.dir, SegmentBytes: sizes.CommitLogSize, ConsumeQueueFileBytes: sizes.ConsumeQueueSize, IndexSlots: sizes.HashSlots,
 		IndexEntries: sizes.IndexNum, DelayLevels: sizes.DelayLevels,
+		LightQueues: system.LightQueues{MultiDispatch: sizes.LMQ, LightTopics: sizes.LMQ},
 	})
 	if err != nil {
 		return err
@@ -91,6 +93,9 @@ func put(s *system.Store, o options, i int) (entry, error) {
 		Properties: messages.PropertiesOf(map[string]string{
 			messages.PropertyTags: fmt.Sprintf("Tag%d", i%3), messages.PropertyKeys: fmt.Sprintf("appended%d", i),
 		}),
+	}
+	if s.Options().MultiDispatch && i%3 > 0 {
+		m.Properties = m.Properties.With(messages.PropertyMultiDispatch, fmt.Sprintf("%%LMQ%%appended%d,%%LMQ%%all,Further", i%2))
 	}
 	r, err := s.Put(context.Background(), &m)
 	if err != nil || r.Status != messages.PutOK {

@@ -130,7 +130,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-}, replicationKeys, diskKeys, edgeKeys, poolKeys)
+}, replicationKeys, diskKeys, edgeKeys, poolKeys, lightKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{
@@ -146,8 +146,7 @@ var withoutEffect = []string{
 	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
 	"fetchNamesrvAddrByAddressServer", "rocketmqHome",
 	"diskFallRecorded",
-	"duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch", "enableLmq",
-	"enableMultiDispatch",
+	"duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch",
 	"enableScheduleMessageStats", "enableScheduleAsyncDeliver",
 	"scheduleAsyncDeliverMaxPendingLimit", "scheduleAsyncDeliverMaxResendNum2Blocked",
 	"brokerFastFailureEnable",
@@ -162,7 +161,7 @@ var withoutEffect = []string{
 	"dLegerSelfId", "debugLockEnable", "disableConsumeIfConsumerReadSlowly", "enableCalcFilterBitMap",
 	"enableDetailStat", "endTransactionPoolQueueCapacity", "expectConsumerNumUseFilter", "filterDataCleanTimeSpan",
 	"flushConsumerOffsetHistoryInterval", "heartbeatThreadPoolQueueCapacity", "isEnableBatchPush", "isolateLogEnable",
-	"maxDelayTime", "maxErrorRateOfBloomFilter", "maxLmqConsumeQueueNum", "preferredLeaderId",
+	"maxDelayTime", "maxErrorRateOfBloomFilter", "preferredLeaderId",
 	"processReplyMessageThreadPoolNums", "putMessageFutureThreadPoolNums", "putMsgIndexHightWater",
 	"putThreadPoolQueueCapacity", "queryThreadPoolQueueCapacity", "replyThreadPoolQueueCapacity",
 	"serverAsyncSemaphoreValue", "serverCallbackExecutorThreads", "serverChannelMaxIdleTimeSeconds",

@@ -5,6 +5,7 @@ package messages
 type Link struct {
 	next    *Link
 	message any
+	since   int64
 	foreign bool
 }
 
@@ -33,6 +34,12 @@ func (l *Link) Next() *Link { return l.next }
 
 // SetNext chains a link behind this one; only the mailbox that holds both calls it.
 func (l *Link) SetNext(next *Link) { l.next = next }
+
+// Since is when the message came, in the mailbox's own time; only the mailbox uses it.
+func (l *Link) Since() int64 { return l.since }
+
+// SetSince notes when the message came; only the mailbox calls it.
+func (l *Link) SetSince(ns int64) { l.since = ns }
 
 // NextRef is where the link behind this one is kept; only the mailbox that holds both uses it.
 func (l *Link) NextRef() **Link { return &l.next }

@@ -39,7 +39,7 @@ type PutMessage struct {
 	shared   bool // somebody besides the writer holds a promise; set before the message is handed on
 	inline   bool // completed on the caller's own goroutine: nobody else has seen the message
 	promises atomic.Int32
-	state    atomic.Uint32 // 0 open, 1 complete, 2 the caller is parked
+	state    atomic.Uint32 // open, complete, parked or called
 	park     chan struct{}
 
 	// Result and Err are set by the actors and valid once complete. Err is the cause behind a status that is not OK.
@@ -68,6 +68,14 @@ type PutMessage struct {
 	// Tell is the caller's, for its OnDone; actors do not look at it.
 	Tell func(PutResult, error)
 }
+
+// States of a put, as its caller and those who answer it see it.
+const (
+	putOpen     = iota
+	putComplete // every promise is met
+	putParked   // open, and the caller waits on park
+	putCalled   // open, and the caller is not to park but to look again
+)
 
 // NewPutMessage returns a message ready for use; keep it in a pool.
 func NewPutMessage() *PutMessage {
@@ -106,7 +114,7 @@ func (p *PutMessage) Reopen() {
 	}
 	p.shared, p.replicaStatus = false, PutOK
 	p.promises.Store(1)
-	p.state.Store(0)
+	p.state.Store(putOpen)
 }
 
 // Promise adds an open promise; the one who adds it still holds another, and calls it before it hands the message on.
@@ -127,7 +135,7 @@ func (p *PutMessage) Fulfil() {
 		done(p)
 		return
 	}
-	if p.state.Swap(1) == 2 {
+	if p.state.Swap(putComplete) == putParked {
 		p.park <- struct{}{}
 	}
 }
@@ -156,7 +164,7 @@ func (p *PutMessage) Fail(status PutStatus, cause error) {
 }
 
 // Done tells whether the message is complete; only its caller asks. It is meaningless when OnDone is set.
-func (p *PutMessage) Done() bool { return p.inline || p.state.Load() == 1 }
+func (p *PutMessage) Done() bool { return p.inline || p.state.Load() == putComplete }
 
 // Wait returns when the message is complete; every promise carries a deadline, so it ends. Only the caller waits. It parks
 // without looking again: a waiter that stays awake fights the one who appends for its cache lines (docs/adr/0002).
@@ -164,7 +172,38 @@ func (p *PutMessage) Wait() {
 	if p.Done() {
 		return
 	}
-	if p.state.CompareAndSwap(0, 2) {
+	if p.state.CompareAndSwap(putOpen, putParked) {
 		<-p.park
+	}
+}
+
+// Park implements mailbox.Waiting: it returns when the message is complete (true) or Unpark has been called (false). Only the
+// caller parks.
+func (p *PutMessage) Park() (complete bool) {
+	for {
+		if p.state.CompareAndSwap(putOpen, putParked) {
+			<-p.park
+			return p.state.Load() == putComplete
+		}
+		if p.state.CompareAndSwap(putCalled, putOpen) {
+			return false
+		}
+		if p.state.Load() == putComplete {
+			return true
+		}
+	}
+}
+
+// Unpark implements mailbox.Waiting: it ends a Park, the one under way or the next one. Only who holds the message, still open,
+// calls it.
+func (p *PutMessage) Unpark() {
+	for {
+		if p.state.CompareAndSwap(putParked, putOpen) {
+			p.park <- struct{}{}
+			return
+		}
+		if p.state.CompareAndSwap(putOpen, putCalled) {
+			return
+		}
 	}
 }

@@ -116,3 +116,27 @@ func TestDelayLevels(t *testing.T) {
 	_, err = l.Postponed(&messages.Message{Topic: "T", Properties: "DELAY\x01soon"})
 	require.ErrorContains(t, err, "soon")
 }
+
+func TestAParkedCallerIsCalledOrAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := messages.NewPutMessage()
+		p.Unpark()
+		require.False(t, p.Park(), "called before it parked")
+		for range 2 {
+			go func() {
+				<-time.After(time.Hour)
+				p.Unpark()
+			}()
+			began := time.Now()
+			require.False(t, p.Park())
+			require.Equal(t, time.Hour, time.Since(began))
+		}
+		go func() {
+			<-time.After(time.Hour)
+			p.Fulfil()
+		}()
+		require.True(t, p.Park(), "answered instead")
+		require.True(t, p.Park(), "and it stays so")
+		p.Wait()
+	})
+}

@@ -95,7 +95,7 @@ func (s *Store) putAndWait(ctx context.Context, m *messages.Message, encode enco
 	if err := s.admission.enter(n); err != nil {
 		return refused(s.admissionStatus(err), err)
 	}
-	if err := s.writer.Post(p.MailboxLink()); err != nil {
+	if err := s.writer.PostWaiting(p); err != nil {
 		s.admission.leave(n)
 		return refused(messages.OSPageCacheBusy, err)
 	}

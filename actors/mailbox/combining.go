@@ -43,19 +43,27 @@ type SingleReceiver interface {
 // DefaultLimit bounds a mailbox whose options name no limit.
 const DefaultLimit = 1 << 16
 
-// busy is the mark at the bottom of the list while somebody runs the actor.
-var busy = messages.NewLink(nil)
+// The bits of Combining.state. 0 is idle.
+const (
+	running  = 1 << iota // somebody runs the actor; everybody else only adds to the lists
+	queued               // posted may hold messages
+	waiting              // senders may be waiting for their turn
+	called               // one of them has been called, and is on its way
+	starving             // one of them has waited for longer than patience: nobody goes first any more
+)
 
-// Combining is the mailbox. It implements actor.Mailbox; Post is the way in for messages that carry a Link.
+// Combining is the mailbox. It implements actor.Mailbox; Post and PostWaiting are the ways in for messages that carry a Link.
 type Combining struct {
-	// head is the whole protocol: nil = idle; busy = running, nothing queued; else running with a list of newer messages,
-	// the newest first, that ends in busy.
-	head   atomic.Pointer[messages.Link]
-	queued atomic.Int64 // messages in the list that count against the limit
-	since  atomic.Int64 // when the first one in the list came, in ns since made; 0: there is none, or nobody asks
+	// state is the whole protocol: whoever sets running runs the actor, and takes care of what the other bits tell of before
+	// it lets go.
+	state  atomic.Uint32
+	count  atomic.Int64                  // messages in the lists that count against the limit
+	posted atomic.Pointer[messages.Link] // messages in order, the newest first
+	since  atomic.Int64                  // when the first one of them came, in ns since made; 0: there is none, or nobody asks
+	line   line
 
-	// Senders on other cores write the line above all the time; what the runner reads must not share it.
-	_ [128 - 24]byte
+	// Senders on other cores write the lines above all the time; what the runner reads must not share them.
+	_ [128 - 64]byte
 
 	made time.Time
 
@@ -65,7 +73,7 @@ type Combining struct {
 	dispatcher actor.Dispatcher
 	goOn       func() // bound once, so that scheduling does not allocate
 
-	// Only the runner touches these; head hands them over.
+	// Only the runner touches these; state hands them over.
 	batch     Batch
 	todo      *messages.Link // on its way to another goroutine
 	held      *messages.Link // kept while suspended, oldest first
@@ -86,7 +94,7 @@ func New(opt Options) *Combining {
 	m := &Combining{opt: opt, made: time.Now()}
 	m.single, _ = opt.Receiver.(SingleReceiver)
 	m.goOn = m.resume
-	m.head.Store(busy) // claimed until Start: others may know the actor's name, or have the mailbox, before the actor can run
+	m.state.Store(running) // claimed until Start: others may know the actor's name, or have the mailbox, before the actor can run
 	return m
 }
 
@@ -98,63 +106,73 @@ func (m *Combining) Producer() actor.MailboxProducer {
 // Post sends a message by its own link. It does not allocate. The error is messages.ErrBusy when the mailbox is full; then
 // the message was not taken. A closed mailbox takes the message and refuses it.
 func (m *Combining) Post(l *messages.Link) error {
-	if m.head.CompareAndSwap(nil, busy) {
-		if m.plain {
-			m.alone(l)
-		} else {
-			l.SetNext(nil)
-			m.start(l)
+	if m.state.CompareAndSwap(0, running) {
+		if !m.alone(l.Message()) {
+			m.claimed(l)
 		}
 		return nil
 	}
-	if m.queued.Add(1) > int64(m.opt.Limit) {
-		m.queued.Add(-1)
+	if !m.counted() {
 		return messages.ErrBusy
 	}
 	m.push(l)
 	return nil
 }
 
-// push queues a message that has been counted, or runs it when the mailbox has become idle.
+// counted counts a message that is going to be queued; false: there are too many.
+func (m *Combining) counted() bool {
+	if m.count.Add(1) <= int64(m.opt.Limit) {
+		return true
+	}
+	m.count.Add(-1)
+	return false
+}
+
+// push queues a message that has been counted, and runs what is queued when the mailbox has become idle.
 func (m *Combining) push(l *messages.Link) {
 	for {
-		h := m.head.Load()
-		if h == nil {
-			if m.head.CompareAndSwap(nil, busy) {
-				m.noneQueued()
-				m.queued.Add(-1)
-				l.SetNext(nil)
-				m.start(l)
-				return
-			}
-			continue
-		}
+		h := m.posted.Load()
 		l.SetNext(h)
-		if m.opt.TimeQueueing && (h == busy || m.since.Load() == 0) {
-			m.since.Store(int64(time.Since(m.made)) + 1)
+		if m.opt.TimeQueueing && (h == nil || m.since.Load() == 0) {
+			m.since.Store(m.now())
 		}
-		if m.head.CompareAndSwap(h, l) {
-			return
+		if m.posted.CompareAndSwap(h, l) {
+			break
+		}
+	}
+	if m.add(queued) {
+		m.start(m.take())
+	}
+}
+
+// add sets a bit. True: nobody was running the actor, and the caller is to do it now.
+func (m *Combining) add(bit uint32) (claimed bool) {
+	for {
+		s := m.state.Load()
+		switch {
+		case s&running == 0:
+			if m.state.CompareAndSwap(s, s|bit|running) {
+				return true
+			}
+		case s&bit != 0 || m.state.CompareAndSwap(s, s|bit):
+			return false
 		}
 	}
 }
+
+// now is the time in ns since made, never 0.
+func (m *Combining) now() int64 { return int64(time.Since(m.made)) + 1 }
 
 // Queueing is how long messages have been waiting behind the running one, 0 when none is or nobody notes it. Safe for any
 // goroutine.
 func (m *Combining) Queueing() time.Duration {
-	since := m.since.Load()
-	if since == 0 {
-		return 0
+	longest := time.Duration(0)
+	for _, since := range []int64{m.since.Load(), m.line.since.Load()} {
+		if m.opt.TimeQueueing && since != 0 {
+			longest = max(longest, time.Duration(m.now()-since))
+		}
 	}
-	return time.Since(m.made) - time.Duration(since)
-}
-
-// noneQueued notes that the list was taken. A message that comes at the same time may lose its mark to it: the next one
-// marks again.
-func (m *Combining) noneQueued() {
-	if m.opt.TimeQueueing {
-		m.since.Store(0)
-	}
+	return longest
 }
 
 // PostUserMessage implements actor.Mailbox. A message with a Link is posted by it; it is refused when the mailbox is full.
@@ -162,7 +180,7 @@ func (m *Combining) noneQueued() {
 func (m *Combining) PostUserMessage(message any) {
 	linked, ok := message.(messages.Linked)
 	if !ok {
-		m.queued.Add(1)
+		m.count.Add(1)
 		m.push(messages.NewForeignLink(message))
 		return
 	}
@@ -181,7 +199,7 @@ func (m *Combining) PostSystemMessage(message any) {
 			break
 		}
 	}
-	m.queued.Add(1)
+	m.count.Add(1)
 	m.push(messages.NewForeignLink(poke{}))
 }
 
@@ -199,18 +217,18 @@ func (m *Combining) Start() {
 
 // begin gives the claim of New up.
 func (m *Combining) begin() {
-	if !m.head.CompareAndSwap(busy, nil) {
+	if !m.state.CompareAndSwap(running, 0) {
 		m.start(m.take())
 	}
 }
 
 // UserMessageCount implements actor.Mailbox: the messages queued behind the running one.
-func (m *Combining) UserMessageCount() int { return int(m.queued.Load()) }
+func (m *Combining) UserMessageCount() int { return int(m.count.Load()) }
 
 // Close makes the mailbox refuse everything that is queued and everything that comes later, with the cause. Only the
 // first cause counts.
 func (m *Combining) Close(cause error) {
-	m.queued.Add(1)
+	m.count.Add(1)
 	m.push(messages.NewForeignLink(closing{cause: cause}))
 }
 
@@ -220,19 +238,13 @@ type (
 	closing struct{ cause error }
 )
 
-// alone handles the one message of a sender that has just claimed the mailbox, on the shortest way.
-func (m *Combining) alone(l *messages.Link) {
-	if !m.receiveSingle(l.Message()) {
-		l.SetNext(nil)
-		m.run(l, m.opt.InlineBatches)
-		return
-	}
-	if !m.head.CompareAndSwap(busy, nil) {
-		m.run(m.take(), m.opt.InlineBatches)
-	}
+// claimed handles the message of a sender that has just set running, when alone did not.
+func (m *Combining) claimed(l *messages.Link) {
+	l.SetNext(nil)
+	m.start(l)
 }
 
-// start runs the actor for whoever has just claimed the mailbox.
+// start runs the actor for whoever has just set running.
 func (m *Combining) start(l *messages.Link) {
 	if m.opt.InlineBatches == 0 {
 		m.todo = l
@@ -259,15 +271,15 @@ func roomyStack(i int) byte {
 	return room[i]
 }
 
-// run handles a chain and whatever has come in meanwhile. A positive budget counts batches; a negative one never ends.
+// run handles a chain and whatever has come in meanwhile, and lets go. A positive budget counts batches; a negative one never
+// ends.
 func (m *Combining) run(l *messages.Link, budget int) {
 	for {
 		m.handle(l)
 		m.plain = m.single != nil && m.opt.InlineBatches > 0 && m.cause == nil && !m.suspended
-		if m.head.CompareAndSwap(busy, nil) {
+		if l = m.letGo(); l == nil {
 			return
 		}
-		l = m.take()
 		if budget--; budget == 0 {
 			m.todo = l
 			m.dispatcher.Schedule(m.goOn)
@@ -276,12 +288,40 @@ func (m *Combining) run(l *messages.Link, budget int) {
 	}
 }
 
-// take empties the list and returns it oldest first.
+// letGo gives the actor up, to a waiting sender if there is one, or returns what is to be handled first.
+func (m *Combining) letGo() *messages.Link {
+	for {
+		s := m.state.Load()
+		switch {
+		case s&(queued|starving) != 0:
+			if l := m.take(); l != nil {
+				return l
+			}
+		case s&waiting == 0 || s&called != 0: // who has been called looks at the others when it lets go
+			if m.state.CompareAndSwap(s, s&^running) {
+				return nil
+			}
+		case m.callNext():
+			return nil
+		}
+	}
+}
+
+// take empties the list of what was posted, and returns it oldest first; the senders that wait come behind it when one of them
+// is starving. They are taken first: what one of them has posted before it began to wait is in the list then.
 func (m *Combining) take() *messages.Link {
-	oldest, n := reverse(m.head.Swap(busy), busy)
-	m.noneQueued()
-	m.queued.Add(-n)
-	return oldest
+	var line *messages.Link
+	if m.state.And(^uint32(queued|starving))&starving != 0 {
+		m.state.And(^uint32(waiting))
+		line = m.takeLine()
+	}
+	oldest, n := reverse(m.posted.Swap(nil), nil)
+	if m.opt.TimeQueueing {
+		// A message that comes at the same time may lose its mark to this: the next one marks again.
+		m.since.Store(0)
+	}
+	m.count.Add(-n)
+	return chain(oldest, line)
 }
 
 // reverse turns a chain around, up to its end mark, and counts it.
@@ -292,4 +332,17 @@ func reverse(l, end *messages.Link) (oldest *messages.Link, n int64) {
 		oldest, l = l, next
 	}
 	return oldest, n
+}
+
+// chain puts one chain behind another.
+func chain(front, back *messages.Link) *messages.Link {
+	if front == nil {
+		return back
+	}
+	last := front
+	for last.Next() != nil {
+		last = last.Next()
+	}
+	last.SetNext(back)
+	return front
 }

@@ -26,11 +26,12 @@ type note struct {
 	answered atomic.Int32
 	refusal  error
 	done     chan struct{}
+	called   chan struct{} // its sender waits, and is to look again
 	boom     bool
 }
 
 func newNote(sender, n int) *note {
-	m := &note{sender: sender, n: n, done: make(chan struct{})}
+	m := &note{sender: sender, n: n, done: make(chan struct{}), called: make(chan struct{}, 1)}
 	m.link.Bind(m)
 	return m
 }
@@ -43,6 +44,17 @@ func (m *note) answer(err error) {
 		close(m.done)
 	}
 }
+
+func (m *note) Park() (complete bool) {
+	select {
+	case <-m.done:
+		return true
+	case <-m.called:
+		return false
+	}
+}
+
+func (m *note) Unpark() { m.called <- struct{}{} }
 
 func (m *note) Refuse(cause error) { m.answer(cause) }
 

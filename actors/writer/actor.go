@@ -48,7 +48,7 @@ type Config struct {
 	// Rebuild reads the queue-offset table from the files again; it runs on a goroutine of its own after a panic.
 	Rebuild func() (map[messages.QueueKey]messages.QueueOffset, error)
 
-	NowMs  func() int64 // wall clock in ms
+	NowMs  func() int64 // wall clock in ms; nil: the machine's
 	Logger zerolog.Logger
 	// WindowBytes is how far ahead of the tail pages are populated. 0: not at all.
 	WindowBytes int64
@@ -67,17 +67,19 @@ var ErrNoSegment = errors.New("no commit-log segment")
 
 // Actor is the commit-log writer.
 type Actor struct {
-	cfg  Config
-	self actors.Peer
-	tail *appender
+	cfg   Config
+	self  actors.Peer
+	tail  *appender
+	clock clock
 
 	ready  []*segments.Segment // the next segments, in order; at most two
 	asked  int64               // segments that begin below it have been asked for
 	window window
 
-	touched      byte // what warm has read: nobody looks at it
-	current      any  // being appended; what a panic is blamed on
-	panicOnFault bool // the goroutine's own setting, between enter and leave
+	touched      byte                 // what warm has read: nobody looks at it
+	current      any                  // being appended; what a panic is blamed on
+	alone        *messages.PutMessage // the same, of a put that is handled alone
+	panicOnFault bool                 // the goroutine's own setting, between enter and leave
 
 	done       []*messages.PutMessage // appended in this batch, not yet answered
 	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
@@ -88,6 +90,7 @@ type Actor struct {
 	short      bool  // Space has been told that there is no room
 
 	promises   bool // puts that wait are promised more than the append
+	followed   bool // somebody is to be told that the log has grown
 	failed     error
 	rebuilding bool
 	lastPanic  time.Time
@@ -98,12 +101,11 @@ func New(cfg Config) *Actor {
 	if cfg.SegmentWait <= 0 {
 		cfg.SegmentWait = defaultSegmentWait
 	}
-	if cfg.NowMs == nil {
-		cfg.NowMs = new(clock).nowMs
-	}
 	tail := newAppender(cfg.Log, cfg.Offsets)
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
-	return &Actor{cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail}
+	return &Actor{
+		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
+	}
 }
 
 type (
@@ -145,6 +147,7 @@ func (w *Actor) Receive(ctx actor.Context) {
 func (w *Actor) started(self actors.Peer) {
 	w.self = self
 	w.window.size = w.cfg.WindowBytes
+	w.followed = len(w.cfg.Appended) > 0 || w.window.size > 0
 	w.wantSegments()
 	w.wantWindow()
 }
@@ -171,10 +174,11 @@ func (w *Actor) ReceiveSingle(m any) bool {
 	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 {
 		return false
 	}
-	w.enter()
-	w.current = p
+	w.guard()
+	w.tail.tick(w.clock.nowMs())
+	w.alone = p
 	if w.tail.append(p) != nil {
-		w.current = nil
+		w.alone = nil
 		w.leave()
 		return false
 	}
@@ -183,10 +187,14 @@ func (w *Actor) ReceiveSingle(m any) bool {
 		w.promise(p)
 	} else {
 		p.FulfilInline()
-		w.cfg.Unwaited.Ring()
+		if w.cfg.Unwaited != nil {
+			w.cfg.Unwaited.Ring()
+		}
 	}
-	w.current = nil
-	w.follow()
+	w.alone = nil
+	if w.followed {
+		w.follow()
+	}
 	w.leave()
 	return true
 }
@@ -213,9 +221,11 @@ func (w *Actor) follow() {
 
 // enter begins work on the map: a fault in it panics instead of ending the process, until leave.
 func (w *Actor) enter() {
-	w.panicOnFault = debug.SetPanicOnFault(true)
-	w.tail.tick(w.cfg.NowMs())
+	w.guard()
+	w.tail.tick(w.clock.nowMs())
 }
+
+func (w *Actor) guard() { w.panicOnFault = debug.SetPanicOnFault(true) }
 
 func (w *Actor) leave() { debug.SetPanicOnFault(w.panicOnFault) }
 
@@ -354,7 +364,10 @@ func (w *Actor) stopping() {
 func (w *Actor) Panicked(reason any, stack []byte) {
 	w.leave()
 	m := w.current
-	w.current = nil
+	if w.alone != nil {
+		m = w.alone
+	}
+	w.current, w.alone = nil, nil
 	w.settle()
 	if vfs.IsFault(reason) {
 		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))

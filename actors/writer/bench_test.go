@@ -103,9 +103,11 @@ func (l *locked) put(g *messages.PutGroup) {
 	for _, p := range g.Puts {
 		l.mu.Lock()
 		l.tail.tick(l.clock.nowMs())
-		l.tail.wrap(len(p.Records))
 		if err := guardedAppend(l.tail, p); err != nil {
-			panic(err)
+			l.tail.wrap(len(p.Records))
+			if err := guardedAppend(l.tail, p); err != nil {
+				panic(err)
+			}
 		}
 		l.tail.publish()
 		l.mu.Unlock()
@@ -119,7 +121,7 @@ type port struct {
 func (w port) put(g *messages.PutGroup) {
 	if len(g.Puts) == 1 {
 		p := g.Puts[0]
-		if err := w.mb.Post(p.MailboxLink()); err != nil {
+		if err := w.mb.PostWaiting(p); err != nil {
 			panic(err)
 		}
 		p.Wait()
@@ -202,7 +204,7 @@ func startWriter(b *testing.B, log *commitlog.Log) port {
 	return port{mb: mb}
 }
 
-// wrapping starts over in the segment between batches.
+// wrapping starts over in the segment between batches; a put alone that does not fit comes as a batch.
 type wrapping struct{ *Actor }
 
 func (w *wrapping) ReceiveBatch(b *mailbox.Batch) {
@@ -219,9 +221,4 @@ func guardedAppend(a *appender, p *messages.PutMessage) (err error) {
 		}
 	}()
 	return a.append(p)
-}
-
-func (w *wrapping) ReceiveSingle(m any) bool {
-	w.tail.wrap(2048)
-	return w.Actor.ReceiveSingle(m)
 }

@@ -2,7 +2,6 @@ package system_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -13,20 +12,9 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
-
-// bubble runs a test in a bubble whose clock jumps. What the pools hold belongs to one bubble, or to none.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	emptyPools := func() {
-		for range 2 { // what is in a pool survives one collection
-			runtime.GC()
-		}
-	}
-	emptyPools()
-	defer emptyPools()
-	synctest.Test(t, test)
-}
 
 // sleep lets so much time pass in a bubble, and everything come to rest.
 func sleep(d time.Duration) {
@@ -75,7 +63,7 @@ func openIn(t *testing.T, opt system.Options) *system.Store {
 }
 
 func TestExpiredFilesGoInTheHourOfDeleteWhen(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.ConsumeQueueFileBytes = 200 // ten units
@@ -125,7 +113,7 @@ func TestExpiredFilesGoInTheHourOfDeleteWhen(t *testing.T) {
 }
 
 func TestRetentionChangesWhileTheStoreIsOpen(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.DeleteWhen = "0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
@@ -156,7 +144,7 @@ func TestRetentionChangesWhileTheStoreIsOpen(t *testing.T) {
 
 // L09, W29: a reader keeps what it holds, and holds up nothing but its own file and those behind it.
 func TestAFileThatIsReadStaysUntilItsReaderHasGone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FileReservedTime = time.Minute
@@ -198,7 +186,7 @@ func TestAFileThatIsReadStaysUntilItsReaderHasGone(t *testing.T) {
 }
 
 func TestAFileThatCannotBeDeletedIsTriedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FileReservedTime, opt.RedeleteInterval = time.Minute, 30*time.Second
@@ -300,7 +288,7 @@ func TestADeletedTopicBeginsAtZeroAgain(t *testing.T) {
 
 // W23: a queue whose messages have all expired goes on with its offsets.
 func TestAnExpiredQueueKeepsItsOffsets(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FileReservedTime = time.Minute

@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/golden"
 )
 
@@ -55,7 +56,7 @@ func rawOf(t *testing.T, s *system.Store) map[string][][]byte {
 func TestDeliveryGoesOnWhereRocketMQEnded(t *testing.T) {
 	dir, err := golden.Load("delay").Unpack(t.TempDir())
 	require.NoError(t, err)
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(ofRocketMQ(dir))
 		require.NoError(t, err)
 		synctest.Wait()
@@ -83,7 +84,7 @@ func TestOurDeliveryIsRocketMQsByteForByte(t *testing.T) {
 	dir, err := golden.Load("delay").Unpack(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "config/delayOffset.json")))
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(ofRocketMQ(dir))
 		require.NoError(t, err)
 		synctest.Wait()

@@ -20,6 +20,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -44,7 +45,7 @@ func putAll(t *testing.T, s *system.Store, list ...*messages.Message) {
 // inBubble runs a test with a store of its own, on a clock that jumps.
 func inBubble(t *testing.T, opt system.Options, test func(t *testing.T, s *system.Store)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(opt)
 		require.NoError(t, err)
 		test(t, s)
@@ -148,7 +149,7 @@ func TestAnIdleLevelIsWokenByAMessage(t *testing.T) {
 
 // TestAStopInOrderDeliversNothingTwice: L56.
 func TestAStopInOrderDeliversNothingTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		var want []string
 		for round := range 4 {
@@ -232,7 +233,7 @@ func TestStartingTwiceDeliversOnce(t *testing.T) {
 }
 
 func TestASlaveDeliversNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		s, err := system.Open(opt)
@@ -260,7 +261,7 @@ func TestASlaveDeliversNothing(t *testing.T) {
 
 // TestASavedOffsetOutsideOfItsQueueGoesToTheNearestEnd: L55.
 func TestASavedOffsetOutsideOfItsQueueGoesToTheNearestEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		s, err := system.Open(small(disk))
 		require.NoError(t, err)
@@ -287,7 +288,7 @@ func TestASavedOffsetOutsideOfItsQueueGoesToTheNearestEnd(t *testing.T) {
 }
 
 func TestUnreadableOffsetsDeliverAgainRatherThanNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		s, err := system.Open(small(disk))
 		require.NoError(t, err)
@@ -323,7 +324,7 @@ func TestUnreadableOffsetsDeliverAgainRatherThanNothing(t *testing.T) {
 }
 
 func TestLevelsThatAreGoneAreStillDelivered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := small(memfs.New())
 		s, err := system.Open(opt)
 		require.NoError(t, err)
@@ -466,7 +467,7 @@ func TestCrashesDuringDeliveryLoseNothing(t *testing.T) {
 	for _, flush := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
 		t.Run(flush.String(), func(t *testing.T) {
 			for seed := range uint64(30) {
-				synctest.Test(t, func(t *testing.T) { crashDuringDelivery(t, flush, seed) })
+				fixture.Bubble(t, func(t *testing.T) { crashDuringDelivery(t, flush, seed) })
 			}
 		})
 	}
@@ -539,7 +540,7 @@ func TestADelayedMessageOfRocketMQIsDeliveredAsRocketMQDoes(t *testing.T) {
 	filler := func(bytes int) *messages.Message {
 		return message("F", 0, strings.Repeat("f", bytes-record.MinBytes-1))
 	}
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		<-time.After(time.Until(time.UnixMilli(nowMs)))
 		opt := small(memfs.New())
 		opt.StoreHost = netip.MustParseAddrPort("192.168.0.9:10911")

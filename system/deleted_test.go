@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/segments/verify"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -166,7 +167,7 @@ func TestANotedDeletionOfAnotherLogIsIgnored(t *testing.T) {
 
 // W23: where a queue without a message goes on survives a stop and a kill.
 func TestKeptOffsetsSurvive(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FileReservedTime = time.Minute

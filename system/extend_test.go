@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -106,7 +107,7 @@ func TestADispatcherSeesTheLogInOrderAndGoesOnWhereItWas(t *testing.T) {
 
 func TestADispatcherMissesNothingWhateverIsCutOff(t *testing.T) {
 	for seed := range uint64(12) {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk, got := memfs.New(), &seen{}
 			opt := following(disk, system.Dispatcher{Handle: got.handle, SaveInterval: time.Second})
 			s := openIn(t, opt)
@@ -177,7 +178,7 @@ func copyFile(t *testing.T, from, to vfs.Disk, name string) {
 }
 
 func TestADispatcherThatPanicsIsParkedReportedAndResumed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		got := &seen{}
 		var broken atomic.Bool
 		broken.Store(true)
@@ -207,7 +208,7 @@ func TestADispatcherThatPanicsIsParkedReportedAndResumed(t *testing.T) {
 }
 
 func TestAnErrorOfADispatcherIsBorneForAsLongAsItTakes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		got, down := &seen{}, time.Now().Add(time.Hour)
 		s := openIn(t, following(memfs.New(), system.Dispatcher{Handle: func(ctx context.Context, b *system.Batch) error {
 			if time.Now().Before(down) {
@@ -225,7 +226,7 @@ func TestAnErrorOfADispatcherIsBorneForAsLongAsItTakes(t *testing.T) {
 }
 
 func TestADispatcherThatBlocksForEverIsReportedAndHoldsUpNobody(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := openIn(t, following(memfs.New(), system.Dispatcher{Handle: func(context.Context, *system.Batch) error {
 			<-release
@@ -246,7 +247,7 @@ func TestADispatcherThatBlocksForEverIsReportedAndHoldsUpNobody(t *testing.T) {
 }
 
 func TestAStalledCallThatListensToItsContextIsTriedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		got := &seen{}
 		calls := 0
 		s := openIn(t, following(memfs.New(), system.Dispatcher{Handle: func(ctx context.Context, b *system.Batch) error {
@@ -269,7 +270,7 @@ func TestAStalledCallThatListensToItsContextIsTriedAgain(t *testing.T) {
 // durable, counts each message once, whatever a power cut takes.
 func TestCountsKeptWithThePositionAreExact(t *testing.T) {
 	for seed := range uint64(10) {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			var kept struct {
 				sync.Mutex
 				at    system.Position

@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -23,7 +24,7 @@ var errDisk = errors.New("the disk says no")
 
 // timed runs a test with a clock of its own and a store in it, which is closed at the end.
 func timed(t *testing.T, change func(*system.Options), test func(*testing.T, *system.Store, *syncs)) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		w := &syncs{began: time.Now()}
 		disk := memfs.New()
 		opt := small(disk)
@@ -135,7 +136,7 @@ func TestAPutThatDoesNotWaitIsFlushedAtOnceUnderSyncFlush(t *testing.T) {
 }
 
 func TestSyncFlushTimeoutBoundsTheWaitForTheDisk(t *testing.T) { // L17
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FlushDiskType, opt.SyncFlushTimeout = system.SyncFlush, 2500*time.Millisecond
@@ -192,7 +193,7 @@ func TestConsumeQueuesKeepTheirFlushIntervalsAndPages(t *testing.T) {
 // flushed is there (W18).
 func TestTheCheckpointNeverRunsAheadOfASync(t *testing.T) {
 	for _, mode := range []system.FlushDiskType{system.AsyncFlush, system.SyncFlush} {
-		synctest.Test(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			opt := small(disk)
 			opt.FlushDiskType, opt.QueueFlushThorough, opt.FlushThorough = mode, 3*time.Second, time.Second

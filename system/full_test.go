@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -80,7 +81,7 @@ func (p *producer) check() {
 
 // L48: a full disk refuses, says why, keeps everything else going, and takes puts again by itself when there is room.
 func TestAFullDiskRefusesPutsAndResumesByItself(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.NoForcedCleaning, opt.WarningPercent = true, 100 // only what does not fit is refused
@@ -130,7 +131,7 @@ func TestAStopAndAStartOnAFullDisk(t *testing.T) { // L52
 	for _, killed := range []bool{false, true} {
 		for _, ballast := range []int64{0, -1} {
 			t.Run(fmt.Sprintf("killed %v, ballast %d", killed, ballast), func(t *testing.T) {
-				bubble(t, func(t *testing.T) { stopAndStart(t, killed, ballast) })
+				fixture.Bubble(t, func(t *testing.T) { stopAndStart(t, killed, ballast) })
 			})
 		}
 	}
@@ -200,7 +201,7 @@ func stopAndStart(t *testing.T, killed bool, ballast int64) {
 // does not help.
 func TestAStartWithoutRoomForOneFile(t *testing.T) {
 	for _, ballast := range []int64{0, -1} {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			opt := small(disk)
 			opt.BallastBytes = ballast
@@ -235,7 +236,7 @@ func TestAStartWithoutRoomForOneFile(t *testing.T) {
 
 // A short last file, as a killed RocketMQ or a copy leaves it, holds up no start on a full disk.
 func TestAShortLastFileOnAFullDisk(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.BallastBytes, opt.WarningPercent, opt.NoForcedCleaning = -1, 100, true
@@ -274,7 +275,7 @@ func fill(disk *memfs.Disk) error {
 
 // W15, L47, L49: above the limit puts are refused within a second, below it they are taken again.
 func TestADiskAboveTheLimitRefusesPuts(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.NoForcedCleaning = true
@@ -305,7 +306,7 @@ func TestADiskAboveTheLimitRefusesPuts(t *testing.T) {
 
 // Above the limit of forced cleaning files go before they have expired, but no more than needed; and a full disk heals itself.
 func TestAFullDiskIsCleanedBeforeItsTime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		s := openIn(t, opt)
@@ -340,7 +341,7 @@ func TestAFullDiskIsCleanedBeforeItsTime(t *testing.T) {
 
 // Whoever finds no room although the file system has some, for as long as it lasts, costs no message before its time.
 func TestAQuotaDoesNotEatTheLog(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		s := openIn(t, small(disk))
 		p := &producer{t: t, store: s}
@@ -385,7 +386,7 @@ func TestNoRoomAnywhere(t *testing.T) { // L31
 			return op.Kind == memfs.KindWrite || op.Kind == memfs.KindAllocate || op.Kind == memfs.KindCreate
 		},
 	} {
-		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { noRoom(t, hit) }) })
+		t.Run(name, func(t *testing.T) { fixture.Bubble(t, func(t *testing.T) { noRoom(t, hit) }) })
 	}
 }
 
@@ -430,7 +431,7 @@ func noRoom(t *testing.T, hit func(memfs.Op) bool) {
 
 // L49: a deletion that hangs does not keep the disk from being looked at.
 func TestAHangingDeletionHidesNoFullDisk(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.FileReservedTime, opt.NoForcedCleaning = time.Minute, true
@@ -484,7 +485,7 @@ func TestHalfMadeSegmentsAreRemovedAtStart(t *testing.T) {
 // L11: when no further file can be mapped, puts are refused once the prepared ones are full, nothing is left lying about, and all
 // goes on by itself.
 func TestNoFurtherMappings(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.NoIndex = true

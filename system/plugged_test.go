@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -72,7 +73,7 @@ func TestAHookSeesTheHalfMessageAndNotWhatEndsTheTransaction(t *testing.T) {
 
 func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			s := openIn(t, hooked(system.PutHook{Name: "bad", Refuse: refuse, Func: func(m *messages.Message) error {
 				m.Body = nil
 				panic("always")
@@ -104,7 +105,7 @@ func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
 }
 
 func TestAPutHookThatDoesNotComeBackCostsOnlyThoseWhoAreInIt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := openIn(t, hooked(system.PutHook{Name: "stuck", Func: func(*messages.Message) error {
 			<-release
@@ -165,7 +166,7 @@ func TestAListenerIsToldWhichQueuesHaveGrown(t *testing.T) {
 }
 
 func TestAServiceRunsBesideTheStoreAndIsStartedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := small(memfs.New())
 		var runs atomic.Int64
 		ended := false
@@ -224,7 +225,7 @@ func (c *counter) Receive(ctx actor.Context) {
 }
 
 func TestCustomActorsDispatchServeAndComeBackAfterAPanic(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		lives, served := &atomic.Int64{}, &atomic.Int64{}
 		c := &counter{lives: lives}
 		opt := following(memfs.New(), system.Dispatcher{Actor: actor.PropsFromProducer(func() actor.Actor { return c })})

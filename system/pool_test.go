@@ -23,6 +23,7 @@ import (
 	"github.com/actormq/actormq/segments/verify"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -178,7 +179,7 @@ func TestSegmentsWithoutABuffer(t *testing.T) {
 	}
 	key := messages.QueueKey{Topic: "T"}
 	t.Run("fastFailIfNoBufferInStorePool=false", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			opt := pooled(memfs.New())
 			opt.TransientPoolSize = 1
 			s := openIn(t, opt)
@@ -193,7 +194,7 @@ func TestSegmentsWithoutABuffer(t *testing.T) {
 		})
 	})
 	t.Run("fastFailIfNoBufferInStorePool=true", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			opt := pooled(memfs.New())
 			opt.TransientPoolSize, opt.TransientPoolFailFast = 1, true
 			s := openIn(t, opt)
@@ -242,7 +243,7 @@ func TestACommitThatFailsEndsAcknowledging(t *testing.T) {
 
 // TestACommitThatFindsNoRoomIsTriedAgain: a file system may have no room though the file has been reserved.
 func TestACommitThatFindsNoRoomIsTriedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		s := openIn(t, pooled(disk))
 		all := putBodies(t, s, 0, 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -342,7 +343,7 @@ func diskOf(s *system.Store) *memfs.Disk { return s.Options().Disk.(*memfs.Disk)
 // L31: an index file that can't be had, again and again, leaves nothing behind and keeps no message from its consumers; the next start
 // makes the index whole.
 func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.SegmentBytes = 1 << 20
@@ -383,7 +384,7 @@ func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
 // W16: a queue that can't be written stays readable, and keeps no other queue's messages from its consumers; it is written when that
 // is possible again.
 func TestW16AQueueThatCannotBeWrittenHoldsNobodyUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.SegmentBytes, opt.QueueFlushThorough = 1<<20, time.Second
@@ -488,7 +489,7 @@ func TestL110TheStoreSaysWhatAPowerCutMayTake(t *testing.T) {
 // a disk that runs full later refuses puts as always; where it is full already, the store opens, and takes none until there is room.
 func TestW6ASparseTailOnAFullDisk(t *testing.T) {
 	for _, fullAtStart := range []bool{false, true} {
-		bubble(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			opt := small(disk)
 			opt.NoForcedCleaning, opt.BallastBytes = true, -1

@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -72,7 +73,7 @@ func TestEveryPutStatus(t *testing.T) {
 		"long properties":           {messages.PropertiesSizeExceeded, putSetup{m: properties, cause: record.ErrPropertiesTooLong}},
 		"failed sync":               {messages.UnknownError, putSetup{change: sync, inject: failOn(memfs.KindDataSync), cause: messages.ErrFailed, broken: true}},
 	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { c.run(t, c.want) }) })
+		t.Run(name, func(t *testing.T) { fixture.Bubble(t, func(t *testing.T) { c.run(t, c.want) }) })
 	}
 }
 
@@ -137,7 +138,7 @@ func TestPutsAreRefusedWhileOthersWait(t *testing.T) { // W14, L95
 		"MaxPendingBytes":             {func(o *system.Options) { o.MaxPendingBytes = 250 }, 0, messages.OSPageCacheBusy, system.ErrTooManyPuts},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			fixture.Bubble(t, func(t *testing.T) {
 				disk := memfs.New()
 				stall := make(chan error)
 				disk.Inject(func(op memfs.Op) error {

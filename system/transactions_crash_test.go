@@ -3,7 +3,6 @@ package system_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,6 +13,7 @@ import (
 	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -122,7 +122,7 @@ func crashDuringCommit(t *testing.T, flush system.FlushDiskType, seeds uint64) [
 func recovered(t *testing.T, p picture) (there map[string]int, checks map[string]int) {
 	t.Helper()
 	there, checks = map[string]int{}, map[string]int{}
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(small(p.disk))
 		require.NoError(t, err, p.what)
 		producer := &asked{online: true}
@@ -184,7 +184,7 @@ func TestACrashAtEveryStepOfACommit(t *testing.T) {
 // W22: an op message that can't be written is owed: nobody is told that the transaction has ended, nobody is asked about it, and
 // it is not committed twice.
 func TestAnOpMessageIsOwedUntilItIsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		store := open(t, small(memfs.New()))
 		full := true
 		s := &stepped{Store: store, step: func() {}, refuse: func(m *messages.Message) bool {
@@ -213,7 +213,7 @@ func TestAnOpMessageIsOwedUntilItIsThere(t *testing.T) {
 
 // W22: giving up is tried until the copy is there.
 func TestGivingUpIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		store := open(t, small(memfs.New()))
 		full := true
 		s := &stepped{Store: store, step: func() {}, refuse: func(m *messages.Message) bool {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/golden"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -193,7 +193,7 @@ func TestManyEndsOfOneTransaction(t *testing.T) {
 }
 
 func TestCheckBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s := open(t, small(memfs.New()))
 		producer := &asked{online: true}
 		tx := begin(t, s, system.TransactionOptions{Check: producer.check, MaxCheck: 5})
@@ -221,7 +221,7 @@ func TestCheckBack(t *testing.T) {
 }
 
 func TestAYoungHalfIsNotAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s := open(t, small(memfs.New()))
 		producer := &asked{online: true}
 		tx := begin(t, s, system.TransactionOptions{Check: producer.check, Interval: time.Second})
@@ -246,7 +246,7 @@ func TestAYoungHalfIsNotAskedFor(t *testing.T) {
 
 // Nobody is online for hours: the half message is renewed, its checks are not counted, and it is there when its producer comes.
 func TestAMissingProducerLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := small(memfs.New())
 		opt.FileReservedTime, opt.FlushInterval, opt.CleanInterval = 4*time.Hour, time.Minute, 10*time.Minute // fewer ticks
 		s := open(t, opt)
@@ -279,7 +279,7 @@ func TestAMissingProducerLosesNothing(t *testing.T) {
 
 // A shorter retention that is set at run time holds for transactions too: renewed in time, and given up before they expire.
 func TestTransactionsFollowTheRetention(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		s := open(t, small(memfs.New()))
 		tx := begin(t, s, system.TransactionOptions{})
 		prepare(t, tx, draft("one"))
@@ -301,7 +301,7 @@ func TestTransactionsFollowTheRetention(t *testing.T) {
 
 // L69: every half message ends in exactly one place.
 func TestRandomImmunityLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := small(memfs.New())
 		opt.SegmentBytes, opt.ConsumeQueueFileBytes, opt.IndexEntries = 1<<20, 40_000, 8000
 		s := open(t, opt)
@@ -334,7 +334,7 @@ func TestRandomImmunityLosesNothing(t *testing.T) {
 
 // L72: what is over is not checked, before or after a restart; and the store that was left is gone on with.
 func TestFinishedTransactionsAreNotChecked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.SegmentBytes, opt.ConsumeQueueFileBytes = 1<<20, 40_000
@@ -389,7 +389,7 @@ func TestFinishedTransactionsAreNotChecked(t *testing.T) {
 
 // L71: one half message that can't be read costs itself only.
 func TestADamagedHalfHoldsNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := small(disk)
 		opt.SkipRecoveryCRC = true

@@ -12,12 +12,13 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
 func TestWarmSegmentsAreLockedTwoAtMostInEveryRole(t *testing.T) { // L12
 	for _, role := range []messages.BrokerRole{messages.AsyncMaster, messages.SyncMaster} {
-		synctest.Test(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			opt := small(disk)
 			opt.WarmSegments, opt.Role = true, role
@@ -41,7 +42,7 @@ func TestWarmSegmentsAreLockedTwoAtMostInEveryRole(t *testing.T) { // L12
 
 func TestWarmingMakesAllPagesPresentAndSyncsNowAndThen(t *testing.T) {
 	for mode, want := range map[system.FlushDiskType]int{system.AsyncFlush: 1, system.SyncFlush: 4 + 1} {
-		synctest.Test(t, func(t *testing.T) {
+		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			populated, synced := int64(0), 0
 			disk.Inject(func(op memfs.Op) error {
@@ -68,7 +69,7 @@ func TestWarmingMakesAllPagesPresentAndSyncsNowAndThen(t *testing.T) {
 }
 
 func TestMemoryThatCannotBeLockedIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		disk.Inject(failOn(memfs.KindLockPages))
 		var log bytes.Buffer

@@ -15,6 +15,7 @@ import (
 
 	"github.com/actormq/actormq/actors/clients"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestHeartbeatRegisters(t *testing.T) {
@@ -240,7 +241,7 @@ func TestAnotherClientIDOnTheSameConnection(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		k := start(t, clients.Config{})
 		alive, dead := &channel{id: "alive"}, &channel{id: "dead"}
 		beat(t, k, dead, "dead", "g", sub("T", "*", 1))
@@ -267,7 +268,7 @@ func TestExpiry(t *testing.T) {
 // A group that a connection does not name any more expires by itself; the connection goes on with the others. The Go client
 // never unregisters.
 func TestOneGroupOfAConnectionExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		k := start(t, clients.Config{})
 		a := &channel{id: "a"}
 		beat(t, k, a, "ida", "stopped", sub("T", "*", 1))
@@ -286,7 +287,7 @@ func TestOneGroupOfAConnectionExpires(t *testing.T) {
 
 // A connection that has unregistered from all its groups is nobody's business any more.
 func TestNoExpiryAfterUnregister(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		k := start(t, clients.Config{Expiry: time.Second, Interval: time.Second})
 		a := &channel{id: "a"}
 		beat(t, k, a, "ida", "g", sub("T", "*", 1))

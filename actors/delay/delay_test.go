@@ -13,13 +13,14 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/delay"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
 // within runs a test with a rig on a clock that jumps.
 func within(t *testing.T, levels string, change func(*delay.Config), test func(t *testing.T, r *rig)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		r := newRig(t, levels, change)
 		test(t, r)
 		r.close()

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAChangeIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		write := func(name, text string) { require.NoError(t, metadata.WriteText(disk, name, []byte(text))) }
 		write("conf/a.yml", "one")

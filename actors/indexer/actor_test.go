@@ -169,7 +169,7 @@ func TestKeysAreFound(t *testing.T) {
 }
 
 func TestFlushOnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, index.Params{Slots: 50, Entries: 1000}, memfs.New())
 		r.deliver(r.batch(5))
@@ -186,7 +186,7 @@ func TestFlushOnTime(t *testing.T) {
 
 // Weakness W16: a file that can't be made holds batches back and is tried again, from where it stopped.
 func TestAFullDiskIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, index.Params{Slots: 50, Entries: 31}, memfs.New()) // 10 records a file
 		var full atomic.Bool

@@ -75,7 +75,7 @@ func TestLockAndUnlock(t *testing.T) {
 }
 
 func TestExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		k := start(t, locks.Config{})
 		require.Equal(t, []int32{0, 1}, lock(t, k, "g", "a", 0, 1))
 		pass(40 * time.Second)
@@ -97,7 +97,7 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestExpiryOption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		k := start(t, locks.Config{Expiry: time.Second})
 		lock(t, k, "g", "a", 0)
 		pass(time.Second + 1)

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -70,7 +70,7 @@ func TestCommitsThatAreIgnored(t *testing.T) {
 
 // L79: a commit that goes back is accepted, counted, and logged now and then.
 func TestBackwardCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		var log bytes.Buffer
 		cfg := options(memfs.New())
 		cfg.Logger = zerolog.New(&log)
@@ -95,7 +95,7 @@ func TestBackwardCommit(t *testing.T) {
 }
 
 func TestBackwardCommitRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		cfg := options(memfs.New())
 		cfg.RefuseBackward = true
 		k := start(t, cfg)

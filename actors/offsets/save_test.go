@@ -31,7 +31,7 @@ func counted(disk *memfs.Disk) *atomic.Int32 {
 }
 
 func TestSavedAnIntervalAfterTheFirstChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		saves := counted(disk)
 		cfg := options(disk)
@@ -77,7 +77,7 @@ func TestCloseSaves(t *testing.T) {
 }
 
 func TestFailedSaveIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		cfg := options(disk)
 		cfg.Interval = time.Second
@@ -146,7 +146,7 @@ func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 }
 
 func TestCloseWhileSaving(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		k := start(t, options(disk))
 		goOn := make(chan struct{})

@@ -214,7 +214,7 @@ func TestNoArrivalIsMissed(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		t.Cleanup(func() { <-time.After(time.Second) })
 		r := newRig(t, 0)
 		began := time.Now()

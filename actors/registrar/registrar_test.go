@@ -78,7 +78,7 @@ func after(d time.Duration) {
 
 // bubble runs a registrar for the name servers "one" and "two" in a bubble.
 func bubble(t *testing.T, cfg registrar.Config, test func(*testing.T, *names, *registrar.Registrar)) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		n := &names{began: time.Now(), calls: make(chan heard, 1000), down: map[string]bool{}, stuck: map[string]bool{}}
 		system := actor.NewActorSystem(fixture.Quiet)
 		cfg.NameServers, cfg.Call = []string{"one", "two"}, n.call

@@ -6,7 +6,6 @@ import (
 	"path"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -182,7 +181,7 @@ func (n *node) bell() *actors.Bell {
 
 // inBubble runs a test on a clock of its own. The library's log throttle, if it has been used, gets time to end.
 func inBubble(t *testing.T, test func(t *testing.T)) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		t.Cleanup(func() { <-time.After(time.Second) })
 		test(t)
 	})

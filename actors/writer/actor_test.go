@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/actors/writer"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -127,7 +128,7 @@ func TestTheClockGoingBackDoesNotShowInTheLog(t *testing.T) {
 }
 
 func TestAFullDiskFailsPutsAtTheirDeadlineAndHealsByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		r := newRig(t, rigOptions{disk: disk, retryPause: time.Second})
 		r.put(r.message(0, segmentBytes-record.MinBytes-100))
@@ -160,7 +161,7 @@ func TestAFullDiskFailsPutsAtTheirDeadlineAndHealsByItself(t *testing.T) {
 }
 
 func TestAPanicFailsItsOwnPutOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		rebuilds := 0
 		var offsets map[messages.QueueKey]messages.QueueOffset
 		r := newRig(t, rigOptions{rebuild: func() (map[messages.QueueKey]messages.QueueOffset, error) {
@@ -223,7 +224,7 @@ func TestAFailedSyncEndsAcknowledgingForGood(t *testing.T) { // W5, L13
 }
 
 func TestASlowSyncIsToldAtTheDeadline(t *testing.T) { // L17
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		r := newRig(t, rigOptions{sync: true})
 		r.put(r.message(0, 10))
 		stall := make(chan struct{})
@@ -269,7 +270,7 @@ func (r *rig) stopNow() {
 }
 
 func TestPutsWaitInOrderForASegmentThatIsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		stall := make(chan struct{})
 		disk.Inject(func(op memfs.Op) error {

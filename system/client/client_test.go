@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestAnswersFindTheirRequests(t *testing.T) {
@@ -55,7 +56,7 @@ func TestAnswersFindTheirRequests(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		late := make(chan struct{})
 		c := New(Options{Dial: peers{"a": func(p *peer) {
 			first := p.read()
@@ -77,7 +78,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestTheCallersDeadlineCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		c := New(Options{Dial: peers{"a": silent}.dial(t)})
 		defer c.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -96,7 +97,7 @@ func TestTheCallersDeadlineCounts(t *testing.T) {
 }
 
 func TestDiallingTakesNoLongerThanTheTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		c := New(Options{Timeout: 2 * time.Second, Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -112,7 +113,7 @@ func TestDiallingTakesNoLongerThanTheTimeout(t *testing.T) {
 }
 
 func TestPeerThatReadsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		deaf := true
 		c := New(Options{Timeout: 2 * time.Second, Dial: peers{"a": func(p *peer) {
@@ -138,7 +139,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 }
 
 func TestLostConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		dialled := 0
 		c := New(Options{Dial: peers{"a": func(p *peer) {
 			dialled++
@@ -202,7 +203,7 @@ func TestHostilePeer(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		c := New(Options{MaxInFlight: 1, MaxConnections: 1, Dial: peers{"a": silent, "b": echo}.dial(t)})
 		defer c.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -238,7 +239,7 @@ func TestARequestThatIsTooLargeHarmsNobody(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		c := New(Options{Dial: peers{"a": silent, "b": func(p *peer) { <-t.Context().Done() }}.dial(t)})
 		ended := map[string]chan error{"a": make(chan error, 1), "b": make(chan error, 1)}
 		for address, end := range ended { // at a it waits for an answer, at b it writes

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +10,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // says answers every request with the code, the fields and the body.
@@ -118,7 +118,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestPullWaitsAsLongAsItMayBeHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		c := New(Options{Dial: peers{"a": silent}.dial(t)})
 		defer c.Close()
 		for _, tt := range []struct {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/actormq/actormq/testkit/crash"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // TestMain runs the package on one processor: it makes the order of what several actors do at once, and so a seed, repeatable.
@@ -51,13 +52,10 @@ func number(t *testing.T, name string, byDefault int) int {
 // inBubble runs fn where time costs nothing.
 func inBubble(t *testing.T, fn func(t *testing.T)) {
 	t.Helper()
-	// What earlier bubbles have left in pools (sync.Pool) must not come into this one.
-	runtime.GC()
-	runtime.GC()
 	// A collection would change the order of goroutines, and with it the run.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		fn(t)
 		<-time.After(time.Minute) // for the timers of the actor library
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -53,20 +53,8 @@ func Contract(t *testing.T, s Subject) {
 	}{
 		{"crash at every step", crashes}, {"every batch twice", twice}, {"calls panic and fail", faults}, {"slow disk", slow},
 	} {
-		t.Run(c.name, func(t *testing.T) { bubble(t, func(t *testing.T) { c.test(t, s) }) })
+		t.Run(c.name, func(t *testing.T) { fixture.Bubble(t, func(t *testing.T) { c.test(t, s) }) })
 	}
-}
-
-// bubble runs a test in virtual time. What pools hold of one bubble must not get into another.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	empty := func() {
-		for range 2 { // what is in a pool survives one collection
-			runtime.GC()
-		}
-	}
-	empty()
-	defer empty()
-	synctest.Test(t, test)
 }
 
 // run opens a store, puts the messages, lets everything settle, checks, and closes.

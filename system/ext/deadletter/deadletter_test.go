@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/ext/deadletter"
 	"github.com/actormq/actormq/testkit/dispatching"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 	"github.com/actormq/actormq/testkit/probe"
 )
@@ -42,7 +42,7 @@ func list(t testing.TB, l *deadletter.Letters, s *system.Store, f deadletter.Fil
 }
 
 func TestDeadLettersAreListedFilteredAndSentAgainOnceAtARate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		l := deadletter.New()
 		l.Plug(&opt)

@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/ext/dedupe"
 	"github.com/actormq/actormq/testkit/dispatching"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -34,7 +35,7 @@ func sleep(d time.Duration) {
 }
 
 func TestTheSecondOfAKeyIsRefusedWithinTheWindowAlsoAfterAStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		w := dedupe.New(dedupe.Config{Window: time.Hour, Topics: []string{"Orders"}})
 		w.Plug(&opt)
@@ -72,7 +73,7 @@ func TestTheSecondOfAKeyIsRefusedWithinTheWindowAlsoAfterAStart(t *testing.T) {
 }
 
 func TestTheWindowHasARoomAndMayOnlyCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		w := dedupe.New(dedupe.Config{MaxKeys: 10, CountOnly: true})
 		w.Plug(&opt)

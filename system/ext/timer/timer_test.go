@@ -15,6 +15,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/ext/timer"
 	"github.com/actormq/actormq/testkit/dispatching"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 	"github.com/actormq/actormq/testkit/probe"
 )
@@ -41,7 +42,7 @@ func sleep(d time.Duration) {
 }
 
 func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		x := timer.New(timer.Config{MaxPending: 5})
 		x.Plug(&opt)

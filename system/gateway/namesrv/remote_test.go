@@ -12,6 +12,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func reg(name, addr string, id, version int64, topics ...string) *registration {
@@ -111,7 +112,7 @@ func (s socket) Close(error)             { close(s.closed) }
 func (s socket) Closed() <-chan struct{} { return s.closed }
 
 func TestASilentBrokerIsDroppedAfterTwoMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 			return slog.New(slog.NewTextHandler(io.Discard, nil))
 		}))

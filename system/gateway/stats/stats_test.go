@@ -16,11 +16,12 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/stats"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // in runs a test with an actor system and a clock of its own.
 func in(t *testing.T, test func(*testing.T, *stats.Set)) {
-	synctest.Test(t, func(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
 		system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 			return slog.New(slog.NewTextHandler(io.Discard, nil))
 		}), actor.WithDeadLetterThrottleInterval(time.Millisecond))

@@ -76,6 +76,7 @@ type FollowMaster struct {
 type Replica struct {
 	Address string         // of its end of the connection
 	Acked   PhysicalOffset // it has said that it has everything below
+	Node    string         // of a replica group: who it is
 }
 
 // Following is how a slave gets on with its master.

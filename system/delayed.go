@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -18,7 +19,7 @@ func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
 	if on && s.opt.Role == messages.Slave {
 		return fmt.Errorf("delivery of delayed messages: %w", ErrSlave)
 	}
-	if err := s.readable(); err != nil {
+	if err := s.readable(); err != nil && (on || errors.Is(err, ErrStopped)) {
 		return fmt.Errorf("delivery of delayed messages: %w", err)
 	}
 	answer := messages.NewAnswer[struct{}]()

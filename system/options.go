@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/actormq/actormq/actors/cleaner"
+	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
@@ -109,6 +110,10 @@ type Replication struct {
 	HABatchBytes   int           // haTransferBatchSize; default 32 KiB
 	HAFallbehind   int64         // haSlaveFallbehindMax: a slave that lacks more does not count; default 256 MiB
 	SlaveTimeout   time.Duration // slaveTimeout: the longest that a put of a SyncMaster waits for a slave; default 3 s
+
+	// Group makes the store a replica of a group: a SyncMaster is its leader, a Slave follows it (package system/cluster sees to that).
+	// Then records are read and dispatched only once they are confirmed, and delayed messages are delivered when DeliverDelayed says so.
+	Group *ha.Group
 }
 
 // Defaults returns the options with every zero field filled in.
@@ -221,6 +226,8 @@ func (o Options) Validate() error {
 	}
 	check(o.HABatchBytes > 0 && o.HAFallbehind > 0, "a limit of replication is not above 0")
 	check(o.Role == messages.Slave || o.HAMaster == "", "HAMaster is %s, but the role is %v", o.HAMaster, o.Role)
+	check(o.Group == nil || o.Role == messages.Slave || o.Role == messages.SyncMaster && o.HAListen != "",
+		"a store of a Group is a Slave, or a SyncMaster with HAListen")
 	check(o.Role != messages.Slave || o.HAListen == "", "HAListen is %s: a slave has no slaves", o.HAListen)
 	check(o.MaxMessageBytes > 0 && int64(o.MaxMessageBytes) <= math.MaxInt32-record.MinBytes-1<<16,
 		"MaxMessageBytes is %d", o.MaxMessageBytes)

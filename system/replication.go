@@ -45,7 +45,7 @@ func (s *Store) spawnReplicator() error {
 	port := s.blocking(actors.RoleReplicator)
 	r, err := ha.NewReplicator(ha.ReplicatorConfig{
 		Log: s.log, Listen: o.HAListen, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
-		BatchBytes: o.HABatchBytes, FallbehindMax: o.HAFallbehind, Timeout: o.SlaveTimeout,
+		BatchBytes: o.HABatchBytes, FallbehindMax: o.HAFallbehind, Timeout: o.SlaveTimeout, Group: o.Group, Confirmed: s.onConfirmed,
 		Logger: o.Logger.With().Str("role", string(actors.RoleReplicator)).Logger(),
 	}, port)
 	if err != nil {
@@ -81,16 +81,17 @@ func (s *Store) spawnFollower() error {
 	}
 	s.follower = ha.NewFollower(ha.FollowerConfig{
 		Log: s.log, Writer: s.writer, Flusher: flusher, Master: o.HAMaster, FullCopy: o.HAFullCopy, Heartbeat: o.HAHeartbeat,
-		Housekeeping: o.HAHousekeeping, Logger: o.Logger.With().Str("role", string(actors.RoleFollower)).Logger(),
+		Housekeeping: o.HAHousekeeping, Group: o.Group, Confirmed: s.onConfirmed,
+		Logger: o.Logger.With().Str("role", string(actors.RoleFollower)).Logger(),
 	})
 	_, err := s.cast.spawn(actors.RoleFollower, s.follower, s.blocking(actors.RoleFollower))
 	return err
 }
 
-// Follow tells a slave whose options name no master (HAMaster) where it replicates from, as host:port; for others it does
-// nothing.
+// Follow tells a slave whose options name no master (HAMaster) where it replicates from, as host:port; for others, and for replicas
+// of a group (FollowLeader), it does nothing.
 func (s *Store) Follow(master string) {
-	if s.follower != nil && s.opt.HAMaster == "" {
+	if s.follower != nil && s.opt.HAMaster == "" && s.opt.Group == nil {
 		s.cast.send(actors.RoleFollower, messages.FollowMaster{Address: master})
 	}
 }

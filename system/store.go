@@ -59,6 +59,8 @@ type Store struct {
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
+	group groupState
+
 	transactions atomic.Pointer[Transactions]
 	plugged      plugged
 
@@ -97,7 +99,7 @@ func Open(opt Options) (*Store, error) {
 	s.cleaner = s.newCleaner()
 	s.preparePlugged()
 	err = s.spawn()
-	if err == nil && opt.Role != messages.Slave {
+	if err == nil && opt.Role != messages.Slave && opt.Group == nil {
 		err = s.DeliverDelayed(context.Background(), true)
 	}
 	if err == nil {
@@ -117,6 +119,7 @@ func Open(opt Options) (*Store, error) {
 	if s.index == nil && !opt.NoIndex {
 		s.SetFlag(messages.FlagIndexError, fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
 	}
+	s.awaitConfirmed()
 	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).
 		Dur("a_power_cut_may_take", opt.atRisk()).Int64("log_min", int64(s.log.Min())).
 		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).
@@ -131,6 +134,10 @@ func openFiles(opt Options, readOnly bool) (*store.Store, error) {
 	o := store.Options{ReadOnly: readOnly, Ballast: path.Join(opt.Dir, ballastName), Events: func(e store.Event) {
 		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
 	}}
+	var cutAt messages.PhysicalOffset
+	if opt.Group != nil {
+		cutAt = opt.Group.CutAt
+	}
 	if opt.Progress != nil {
 		o.Progress = func(p store.Progress) { opt.Progress(p.Step, p.Done, p.Total) }
 	}
@@ -138,6 +145,7 @@ func openFiles(opt Options, readOnly bool) (*store.Store, error) {
 		Dir: opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
 		ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
 		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, Follower: opt.Role == messages.Slave, MultiDispatch: opt.MultiDispatch, DelayLevels: opt.DelayLevels,
+		CutAt: cutAt,
 	}, o)
 }
 
@@ -181,6 +189,7 @@ func (s *Store) close(ctx context.Context) error {
 	if t := s.transactions.Load(); t != nil {
 		err = t.close(ctx)
 	}
+	s.dispatchAll()
 	s.cast.stop(actors.RoleFollower)        // first, and nowhere else: a drain needs an end
 	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
 	s.refuseForGood(ErrStopped)

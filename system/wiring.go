@@ -188,6 +188,7 @@ func (s *Store) spawnDispatcher() error {
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
 		Log: s.log, From: s.files.DispatchFrom, Bell: s.grown, Delay: s.delays.Millis, Builders: builders, MultiDispatch: s.opt.MultiDispatch,
+		Limit:    s.visible(),
 		Follower: s.opt.Role == messages.Slave, Advanced: append(s.bellsOf(false), s.bellsOf(true)...),
 		OnDamage: s.onDamage, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})

@@ -28,6 +28,9 @@ type FollowerConfig struct {
 	Heartbeat    time.Duration // haSendHeartbeatInterval: a report at least so often
 	Housekeeping time.Duration // haHousekeepingInterval: a master that is silent for so long is given up
 
+	Group     *Group                        // nil: the protocol is RocketMQ's
+	Confirmed func(messages.PhysicalOffset) // of a group: is told what the leader says is confirmed
+
 	Logger zerolog.Logger
 }
 
@@ -35,6 +38,8 @@ const (
 	dialTimeout  = 5 * time.Second
 	firstBackOff = 100 * time.Millisecond
 	lastBackOff  = 10 * time.Second
+	// groupBackOff is the longest pause in a group, whose record says who leads.
+	groupBackOff = 500 * time.Millisecond
 	// quietInterval is between log lines that say that there is still no connection.
 	quietInterval = time.Minute
 )
@@ -117,7 +122,10 @@ func (f *Follower) follow(master string) {
 }
 
 func (f *Follower) connect() {
-	if f.stopped || f.cfg.Master == "" {
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	if f.stopped || f.cfg.Master == "" || f.cancel != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,6 +141,7 @@ func (f *Follower) connect() {
 // ended tries again after a pause, which grows while nothing is appended: a slave that can't append does not look like one
 // that will (§16, W11).
 func (f *Follower) ended(err error) {
+	f.cancel = nil
 	if f.stopped {
 		return
 	}
@@ -148,4 +157,7 @@ func (f *Follower) ended(err error) {
 	}
 	f.timer = f.self.After(f.backOff, connectTick{})
 	f.backOff = min(2*f.backOff, lastBackOff)
+	if f.cfg.Group != nil {
+		f.backOff = min(f.backOff, groupBackOff)
+	}
 }

@@ -43,7 +43,13 @@ func (l *link) run(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	l.conn, l.heard = conn, time.Now()
+	l.conn = conn
+	if l.cfg.Group != nil {
+		if err := l.cfg.Group.GreetLeader(conn); err != nil {
+			return fmt.Errorf("greet the leader: %w", err)
+		}
+	}
+	l.heard = time.Now()
 	if err := l.acknowledge(); err != nil { // at once: until the master knows where to begin it sends nothing (§16, W10)
 		return err
 	}
@@ -153,6 +159,17 @@ func (l *link) report(end messages.PhysicalOffset) error {
 func (l *link) next() (at messages.PhysicalOffset, body []byte, err error) {
 	if err := l.need(headerBytes); err != nil {
 		return 0, nil, err
+	}
+	for l.cfg.Group != nil {
+		confirmed, ok := parseConfirmed(l.in[l.from:])
+		if !ok {
+			break
+		}
+		l.cfg.Confirmed(confirmed)
+		l.from += headerBytes
+		if err := l.need(headerBytes); err != nil {
+			return 0, nil, err
+		}
 	}
 	at, n, err := parseHeader(l.in[l.from:])
 	if err != nil {

@@ -3,6 +3,7 @@ package ha
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -29,6 +30,9 @@ type ReplicatorConfig struct {
 	BatchBytes    int           // haTransferBatchSize: of a frame
 	FallbehindMax int64         // haSlaveFallbehindMax: a replica that lacks more does not count for puts that wait
 	Timeout       time.Duration // slaveTimeout: the longest that a put waits for a replica
+
+	Group     *Group                        // nil: the protocol is RocketMQ's
+	Confirmed func(messages.PhysicalOffset) // of a group: is told what is confirmed whenever it has grown; must not block
 
 	Logger zerolog.Logger
 }
@@ -59,6 +63,7 @@ type Replicator struct {
 	expires  time.Time
 	refused  map[string]time.Time // hosts, and when the log was told of them
 	stopped  bool
+	sync     inSync // of a group
 
 	// best is the highest offset that a replica has acknowledged, -1 without a replica that has reported.
 	best atomic.Int64
@@ -69,6 +74,7 @@ type Replicator struct {
 // replica is a connection to a slave.
 type replica struct {
 	id      int
+	node    string // in a group: who it is, before its first report
 	conn    net.Conn
 	sender  actors.Peer
 	pid     *actor.PID
@@ -103,6 +109,7 @@ func NewReplicator(cfg ReplicatorConfig, port *mailbox.Combining) (*Replicator, 
 		cfg: cfg, port: port, replicas: map[int]*replica{}, refused: map[string]time.Time{}, closing: make(chan struct{}),
 	}
 	r.best.Store(-1)
+	r.sync.acked = map[string]int64{}
 	r.list.Store(new([]*replica))
 	if cfg.Listen == "" {
 		return r, nil
@@ -137,6 +144,9 @@ func (r *Replicator) Close() error {
 // Await is the Replicate of the writer: the put waits for a replica, or is told that there is none (spec/store.md §12.6).
 func (r *Replicator) Await(p *messages.PutMessage) {
 	best := r.best.Load()
+	if r.cfg.Group != nil {
+		best = math.MaxInt64 // who is in sync is known where the puts wait
+	}
 	if best < 0 || int64(p.Result.End())-best >= r.cfg.FallbehindMax {
 		p.Result.Status = messages.SlaveNotAvailable
 		return
@@ -151,7 +161,7 @@ func (r *Replicator) Await(p *messages.PutMessage) {
 func (r *Replicator) Replicas() []messages.Replica {
 	var all []messages.Replica
 	for _, x := range *r.list.Load() {
-		all = append(all, messages.Replica{Address: x.conn.RemoteAddr().String(), Acked: messages.PhysicalOffset(x.acked.Load())})
+		all = append(all, messages.Replica{Address: x.conn.RemoteAddr().String(), Acked: messages.PhysicalOffset(x.acked.Load()), Node: x.node})
 	}
 	return all
 }
@@ -171,6 +181,8 @@ func (r *Replicator) Receive(ctx actor.Context) {
 		r.ended(ctx, m)
 	case deadlineTick:
 		r.expire()
+	case messages.SetInSync:
+		r.setInSync(m)
 	case *actor.Stopping:
 		r.stopping()
 	}
@@ -218,7 +230,7 @@ func (r *Replicator) batch(b *mailbox.Batch) {
 // wake tells the senders that there is more. Without a replica the announcement is left unheard: the writer rings for nobody
 // then, at the price of a look.
 func (r *Replicator) wake() {
-	if r.best.Load() < 0 {
+	if r.best.Load() < 0 && r.cfg.Group == nil {
 		return
 	}
 	r.cfg.Grown.Heard()
@@ -240,7 +252,7 @@ func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
 		r.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("sending to a slave panicked")
 		_ = conn.Close() // its reader tells of the end
 	}})
-	s := newSender(r.cfg, x, r.self, r.acked)
+	s := newSender(r.cfg, x, r.self, r.acked, r.Confirmed)
 	props := actor.PropsFromProducer(func() actor.Actor { return s }, actor.WithMailbox(port.Producer()))
 	pid, err := ctx.SpawnNamed(props, "sender-"+strconv.Itoa(x.id))
 	if err != nil {
@@ -261,6 +273,9 @@ func (r *Replicator) reported(id int) {
 		return
 	}
 	x.reports = true
+	if r.cfg.Group != nil {
+		r.replaced(x)
+	}
 	r.cfg.Logger.Info().Str("slave", x.conn.RemoteAddr().String()).Int64("from", x.sent.Load()).Msg("a slave follows")
 	r.publish()
 	r.wake() // what was appended meanwhile
@@ -273,7 +288,9 @@ func (r *Replicator) ended(ctx actor.Context, m ended) {
 		return
 	}
 	delete(r.replicas, m.id)
-	_ = x.conn.Close()
+	if _ = x.conn.Close(); x.reports && x.node != "" {
+		r.sync.acked[x.node] = x.acked.Load()
+	}
 	ctx.Stop(x.pid)
 	r.publish()
 	if errors.Is(m.err, ErrReport) {
@@ -335,8 +352,12 @@ func (r *Replicator) stopping() {
 	if r.deadline != nil {
 		r.deadline.Stop()
 	}
+	status := messages.FlushSlaveTimeout
+	if r.cfg.Group != nil && r.cfg.Group.Fenced() {
+		status = messages.UnknownError // another leader may not have it: the client is to send again
+	}
 	for _, w := range r.waiting {
-		w.Settle(messages.FlushSlaveTimeout)
+		w.Settle(status)
 	}
 	r.waiting = nil
 }

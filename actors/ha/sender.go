@@ -34,8 +34,10 @@ type sender struct {
 	self  actors.Peer
 	grown *actors.Bell
 
-	started bool
-	decide  sync.Once
+	started   bool
+	decide    sync.Once
+	confirmed func() messages.PhysicalOffset
+
 	decided chan struct{} // closed when the first report has been looked at, or nobody will look at it any more
 	next    messages.PhysicalOffset
 	cut     cutter
@@ -43,8 +45,9 @@ type sender struct {
 	beat    *time.Timer
 
 	headers [framesPerWrite][headerBytes]byte
-	bufs    [2 * framesPerWrite][]byte
-	cold    []byte // what was read from the file
+	bufs    [1 + 2*framesPerWrite][]byte // the first is for told
+	told    [headerBytes]byte            // in a group: what is confirmed
+	cold    []byte                       // what was read from the file
 }
 
 // What a sender is told.
@@ -55,8 +58,8 @@ type (
 	goOn        struct{}
 )
 
-func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked *actors.Bell) *sender {
-	return &sender{cfg: cfg, r: r, owner: owner, acked: acked, cut: cutter{limit: min(cfg.BatchBytes, wholeBytes)},
+func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked *actors.Bell, confirmed func() messages.PhysicalOffset) *sender {
+	return &sender{cfg: cfg, r: r, owner: owner, acked: acked, confirmed: confirmed, cut: cutter{limit: min(cfg.BatchBytes, wholeBytes)},
 		decided: make(chan struct{})}
 }
 
@@ -97,6 +100,13 @@ func (s *sender) read() {
 }
 
 func (s *sender) reports() error {
+	if s.cfg.Group != nil {
+		node, err := s.cfg.Group.GreetFollower(s.r.conn)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrReport, err)
+		}
+		s.r.node = node
+	}
 	var b [reportBytes]byte
 	for first := true; ; first = false {
 		if err := s.r.conn.SetReadDeadline(time.Now().Add(s.cfg.Housekeeping)); err != nil {
@@ -185,7 +195,7 @@ func (s *sender) burst() error {
 		for frames < framesPerWrite && len(b) > 0 && (frames == 0 || sent < bytesPerWrite) {
 			n := s.cut.frame(b, rest-sent)
 			putHeader(s.headers[frames][:], s.next+messages.PhysicalOffset(sent), n)
-			s.bufs[2*frames], s.bufs[2*frames+1] = s.headers[frames][:], b[:n]
+			s.bufs[1+2*frames], s.bufs[2+2*frames] = s.headers[frames][:], b[:n]
 			b, sent = b[n:], sent+n
 			frames++
 		}
@@ -196,7 +206,7 @@ func (s *sender) burst() error {
 	}
 	s.next += messages.PhysicalOffset(sent)
 	s.r.sent.Store(int64(s.next)) // before it is sent: an acknowledgement may be quick
-	return s.write(s.bufs[:2*frames])
+	return s.write(2 * frames)
 }
 
 // bytesOf is what a slice holds, up to the log's end, or a copy of its beginning from the file; rest is how much there is.
@@ -216,7 +226,14 @@ func (s *sender) bytesOf(slice commitlog.Slice) (b []byte, rest int, err error) 
 	return s.cold, len(b), nil
 }
 
-func (s *sender) write(bufs net.Buffers) error {
+// write sends n buffers, behind the first, and before them in a group what is confirmed.
+func (s *sender) write(n int) error {
+	bufs := net.Buffers(s.bufs[1 : 1+n])
+	if s.cfg.Group != nil {
+		putConfirmed(s.told[:], s.confirmed())
+		s.bufs[0] = s.told[:]
+		bufs = s.bufs[:1+n]
+	}
 	s.wrote = time.Now()
 	if err := s.r.conn.SetWriteDeadline(s.wrote.Add(s.cfg.Housekeeping)); err != nil {
 		return err
@@ -237,8 +254,8 @@ func (s *sender) heartbeat() {
 		return
 	}
 	putHeader(s.headers[0][:], s.next, 0)
-	s.bufs[0] = s.headers[0][:]
-	if err := s.write(s.bufs[:1]); err != nil {
+	s.bufs[1] = s.headers[0][:]
+	if err := s.write(1); err != nil {
 		s.end(err)
 		return
 	}

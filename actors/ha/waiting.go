@@ -18,10 +18,7 @@ func (r *Replicator) await(w *messages.ReplicaWait) {
 
 // settle answers the puts that a replica has.
 func (r *Replicator) settle() {
-	if best := r.furthest(); best != r.best.Load() {
-		r.best.Store(best)
-	}
-	best, n := messages.PhysicalOffset(r.best.Load()), 0
+	best, n := r.settled(), 0
 	for n < len(r.waiting) && r.waiting[n].End <= best {
 		r.waiting[n].Settle(messages.PutOK)
 		n++

@@ -34,8 +34,11 @@ type Params struct {
 	MessageIndex          bool   // keep the index (messageIndexEnable)
 	MultiDispatch         bool   // rebuild the queues of INNER_MULTI_DISPATCH too (enableMultiDispatch and enableLmq)
 	Follower              bool   // the log of a slave: it is cut at the first damage, as the master has what follows (brokerRole=SLAVE)
-	DelayLevels           string // default: RocketMQ's 18 levels (messageDelayLevel)
-	QuarantineBytes       int64  // most that quarantine/ may hold, default 1 GiB
+	// CutAt, above 0, is where a longer log is cut: what stands behind it, the start of a record, is not the group's (a replica of a
+	// group that has gone on without it).
+	CutAt           messages.PhysicalOffset
+	DelayLevels     string // default: RocketMQ's 18 levels (messageDelayLevel)
+	QuarantineBytes int64  // most that quarantine/ may hold, default 1 GiB
 }
 
 // Defaults are RocketMQ's parameters for a store in dir.

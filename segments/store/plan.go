@@ -137,6 +137,9 @@ func (p *planner) scanStart() messages.PhysicalOffset {
 	if !p.Clean {
 		i = min(i, p.trusted(min(p.checkpoint.PhysicMs, p.checkpoint.LogicsMs)-queueMarginMs))
 	}
+	for at := p.params.CutAt; i > 0 && at > 0 && view.At(i).Start() >= int64(at); {
+		i--
+	}
 	if view.Len() == 0 {
 		return p.Min
 	}
@@ -182,7 +185,8 @@ func (p *planner) scan(from messages.PhysicalOffset) error {
 	if err := p.judge.queuesAlone(); err != nil {
 		return err
 	}
-	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Strict: p.params.Follower, Progress: progressOf(p.progress, "scan", from, p.log)}
+	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Strict: p.params.Follower, Until: p.params.CutAt,
+		Progress: progressOf(p.progress, "scan", from, p.log)}
 	end, stop, err := w.Run(from, p.item)
 	if err != nil {
 		return err

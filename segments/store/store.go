@@ -74,6 +74,9 @@ func (s *Store) open() error {
 		return err
 	}
 	plan, asLeft, word, err := s.planAsLeft()
+	if s.Params.CutAt > 0 && plan.End > s.Params.CutAt {
+		asLeft = false
+	}
 	if err == nil && !asLeft {
 		l := loaded{
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,

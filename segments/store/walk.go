@@ -48,6 +48,8 @@ type Walk struct {
 	CheckCRC bool
 	// Strict ends the walk at the first damage.
 	Strict bool
+	// Until, above 0, is where the walk ends at the latest.
+	Until messages.PhysicalOffset
 	// Progress, if not nil, hears where the walk is at the start of each segment.
 	Progress func(at messages.PhysicalOffset)
 }
@@ -65,6 +67,9 @@ func (w *Walk) Run(from messages.PhysicalOffset, fn func(*Item) error) (end mess
 		seg := view.At(i)
 		if pos >= seg.Start()+seg.Size() {
 			continue
+		}
+		if w.Until > 0 && pos >= int64(w.Until) {
+			break
 		}
 		if pos < seg.Start() {
 			if stop, err = w.overGap(&pos, seg, fn); stop != nil || err != nil {
@@ -103,6 +108,9 @@ func (w *Walk) overGap(pos *int64, seg *segments.Segment, fn func(*Item) error) 
 // segment walks over one segment from *pos on.
 func (w *Walk) segment(seg *segments.Segment, pos *int64, fn func(*Item) error) (stop, err error) {
 	data := seg.Data()[:seg.Wrote()]
+	if w.Until > 0 {
+		data = data[:min(int64(len(data)), max(int64(w.Until)-seg.Start(), 0))]
+	}
 	end := seg.Start() + int64(len(data))
 	var it Item
 	for *pos < end && err == nil {

@@ -42,6 +42,9 @@ var parties = []struct {
 	{"go.yaml.in/yaml", []string{"system/gateway/acl"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
 	{"github.com/prometheus/client_golang", []string{"system/admin"}, false},
+	{"go.etcd.io/etcd/server/v3", []string{"system/cluster"}, true},
+	{"go.etcd.io/etcd/client/v3", []string{"system/cluster"}, true},
+	{"go.etcd.io/etcd/api/v3", []string{"system/cluster"}, true},
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},
 	{"github.com/stretchr/testify/require", []string{"testkit"}, true},
@@ -54,7 +57,7 @@ var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
 	"syscall":  {"segments/vfs", "cmd", "testkit"},
 	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
-	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "cmd", "testkit"},
+	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "system/cluster", "cmd", "testkit"},
 	"net/http": {"system/admin", "cmd"},
 	"log":      nil, // zerolog, or an error
 }
@@ -211,6 +214,7 @@ var storeMayBringIn = []string{
 	"github.com/lithammer/shortuuid", "github.com/lmittmann/tint", "github.com/mattn/go-colorable", "github.com/mattn/go-isatty",
 	"github.com/matttproud/golang_protobuf_extensions", "github.com/orcaman/concurrent-map", "github.com/prometheus",
 	"github.com/twmb/murmur3", "go.opentelemetry.io/otel", "google.golang.org/protobuf",
+	"go.opentelemetry.io/auto/sdk", "github.com/munnerz/goautoneg", "go.yaml.in/yaml/v2",
 }
 
 // storeLeavesOut are our own trees that an embedder of the store does not get.

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// PutAside moves the log, and what is derived from it, into quarantine/: the store is empty when it is opened next. Configuration
+// stays. It is for a replica whose log has nothing in common with its group's. The store must not be open; half-way through it can be
+// called again.
+func PutAside(disk vfs.Disk, p Params, now time.Time) error {
+	p = p.WithDefaults()
+	q := &quarantine{disk: disk, dir: p.QuarantineDir(), now: now}
+	// The log last: until it has gone everything can be built from it.
+	for _, from := range []string{
+		p.CleanStopPath(), p.FloorsPath(), p.UnprovenPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), p.CommitLogDir,
+	} {
+		if _, err := disk.Stat(from); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := q.move(from); err != nil {
+			return fmt.Errorf("put the store in %s aside: %w", p.Dir, err)
+		}
+	}
+	return nil
+}
+
+func (q *quarantine) move(from string) error {
+	if err := q.open(); err != nil {
+		return err
+	}
+	if err := q.disk.Rename(from, path.Join(q.run, path.Base(from))); err != nil {
+		return err
+	}
+	return errors.Join(q.disk.SyncDir(q.run), q.disk.SyncDir(path.Dir(from)))
+}

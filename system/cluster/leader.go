@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// ErrNotEnoughInSync: fewer nodes are in sync than a message has to be on.
+var ErrNotEnoughInSync = errors.New("too few nodes are in sync")
+
+// measure looks how far the nodes are, takes those that lag out of the record, and one that has everything into it.
+func (e *elector) measure(store *system.Store) {
+	record, has := e.view.record, map[string]messages.PhysicalOffset{}
+	for _, r := range store.Replicas() {
+		has[r.Node] = r.Acked
+	}
+	lags := e.lagging(store, record, has)
+	e.writable(store, len(record.InSync) >= e.cfg.MinInSync)
+	switch {
+	case e.asking:
+	case e.joining != "":
+		e.settle(store, record)
+	case len(lags) > 0:
+		e.cfg.Logger.Warn().Strs("nodes", lags).Msg("these nodes are not in sync any more")
+		e.shrink(store, record, lags)
+	default:
+		confirmed := store.Confirmed()
+		for n, at := range has {
+			if at >= confirmed && !slices.Contains(record.InSync, n) {
+				e.join(store, record, n)
+				return
+			}
+		}
+	}
+}
+
+// lagging are the nodes in sync that have lacked something for too long: what the log had at the last look.
+func (e *elector) lagging(store *system.Store, record *Record, has map[string]messages.PhysicalOffset) (lags []string) {
+	now, before := time.Now(), e.end
+	_, e.end = store.LogRange()
+	for _, n := range record.others(e.cfg.ID) {
+		at, connected := has[n]
+		if since, known := e.caught[n]; connected && at >= before || !known {
+			e.caught[n] = now
+		} else if now.Sub(since) > e.cfg.Lag {
+			lags = append(lags, n)
+		}
+	}
+	return lags
+}
+
+// writable refuses puts while a message can't be on as many nodes as it has to.
+func (e *elector) writable(store *system.Store, enough bool) {
+	switch {
+	case !enough && !e.short:
+		store.SetFlag(messages.FlagNotWriteable, ErrNotEnoughInSync)
+	case enough && e.short:
+		store.ClearFlag(messages.FlagNotWriteable)
+	}
+	e.short = !enough
+}
+
+// tell tells the store who is in sync. It fails only when the store is being closed.
+func (e *elector) tell(ctx context.Context, store *system.Store, r *Record, joining ...string) (messages.PhysicalOffset, error) {
+	return store.SetInSync(ctx, messages.InSync{Nodes: r.others(e.cfg.ID), Joining: joining, Min: e.cfg.MinInSync})
+}
+
+// shrink takes nodes out: first in the record, then for acknowledgements.
+func (e *elector) shrink(store *system.Store, record *Record, nodes []string) {
+	next, rev := record.without(nodes), e.view.rev
+	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
+		rev, err := e.ctl.change(ctx, rev, next, 0)
+		if err == nil {
+			_, _ = e.tell(ctx, store, next)
+		}
+		return next, rev, err
+	})
+}
+
+// join takes a node in: first for acknowledgements, and then, when it has all that was acknowledged before, in the record.
+func (e *elector) join(store *system.Store, record *Record, node string) {
+	next, rev := record.with(node), e.view.rev
+	e.joining = node
+	delete(e.caught, node)
+	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
+		acknowledged, err := e.tell(ctx, store, record, node)
+		if err != nil {
+			return nil, 0, err
+		}
+		has := slices.ContainsFunc(store.Replicas(), func(r messages.Replica) bool { return r.Node == node && r.Acked >= acknowledged })
+		if !has {
+			_, err = e.tell(ctx, store, record)
+			return nil, 0, err
+		}
+		rev, err := e.ctl.change(ctx, rev, next, 0)
+		if err == nil {
+			_, _ = e.tell(ctx, store, next)
+		}
+		return next, rev, err
+	})
+}
+
+// settle finds out what has become of a change of which nothing was heard: the node that was to join counts until then. Writing the
+// record as it is makes sure that a change that is still on its way comes to nothing.
+func (e *elector) settle(store *system.Store, record *Record) {
+	rev := e.view.rev
+	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
+		rev, err := e.ctl.change(ctx, rev, record, 0)
+		if err == nil {
+			_, _ = e.tell(ctx, store, record)
+		}
+		return record, rev, err
+	})
+}

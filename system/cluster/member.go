@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// Member is a node's part in its cluster.
+type Member struct {
+	elector *elector
+	root    *actor.RootContext
+	pid     *actor.PID
+	cancel  context.CancelFunc
+	running sync.WaitGroup // holder and watcher
+	end     func()         // of etcd
+	closing sync.Once
+	closed  error
+}
+
+// Start joins the cluster. It returns before the others are there: what the node does is told by Config.Serve.
+func Start(root *actor.RootContext, cfg Config) (*Member, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	client, end, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m, err := start(root, cfg, client)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	m.end = end
+	return m, nil
+}
+
+// start is Start with a client of an etcd.
+func start(root *actor.RootContext, cfg Config, client *clientv3.Client) (*Member, error) {
+	e := &elector{cfg: cfg, ctl: newControl(client, cfg.Name), cutAt: -1, caught: map[string]time.Time{}}
+	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {
+		cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("BUG: the elector panicked")
+	}})
+	pid, err := root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return e }, actor.WithMailbox(port.Producer())), "elector-"+cfg.ID)
+	if err != nil {
+		return nil, fmt.Errorf("start the elector: %w", err)
+	}
+	m := &Member{elector: e, root: root, pid: pid, end: func() {}}
+	e.self = actors.NewPeer(root, pid)
+	e.holder = newHolder(e.ctl, cfg.Lease, e.self)
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(context.Background())
+	w := &watcher{ctl: e.ctl, owner: e.self, pause: cfg.Lease / 4, log: cfg.Logger}
+	m.running.Go(func() { e.holder.run(ctx) })
+	m.running.Go(func() { w.run(ctx) })
+	e.self.Send(tick{})
+	return m, nil
+}
+
+// Store is the open store, nil while there is none: a role is being changed.
+func (m *Member) Store() *system.Store {
+	if t := m.elector.shown.Load(); t != nil {
+		if b := t.begun.Load(); b != nil {
+			return b.store
+		}
+	}
+	return nil
+}
+
+// Role is what the node does.
+func (m *Member) Role() Role {
+	if r := m.elector.role.Load(); r != nil {
+		return *r
+	}
+	return Role{}
+}
+
+// Close ends what the node does, gives its lease back so that another one can lead at once, and leaves.
+func (m *Member) Close() error {
+	m.closing.Do(func() {
+		answer := messages.NewAnswer[struct{}]()
+		m.root.Send(m.pid, leave{answer: answer})
+		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
+		defer cancel()
+		_, m.closed = answer.Wait(ctx)
+		m.cancel()
+		m.running.Wait()
+		_ = m.root.StopFuture(m.pid).Wait()
+		m.end()
+	})
+	return m.closed
+}

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/system"
+)
+
+func messageOf(raw []byte) (string, error) {
+	r, _, err := record.Parse(raw, true)
+	return string(r.Body), err
+}
+
+// whole requires that the messages that were acknowledged are there, in order, at a node; others, which nobody has been told of, may
+// stand between them.
+func (g *group) whole(id string) {
+	g.t.Helper()
+	g.until("everything acknowledged is read", func() bool {
+		next := 0
+		for _, body := range g.bodies(id) {
+			if body == fmt.Sprint("m", next) {
+				next++
+			}
+		}
+		return next == g.order
+	})
+}
+
+func TestANodeThatHasEverythingTakesOver(t *testing.T) {
+	g := newGroup(t, 3)
+	g.start("1", "2", "3")
+	for range 20 {
+		g.put()
+	}
+	first := g.leader()
+	g.stop(first) // in order: another one leads at once
+	for range 20 {
+		g.put()
+	}
+	second := g.leader()
+	require.NotEqual(t, first, second)
+	g.whole(second)
+	g.start(first)
+	g.whole(first)
+	for id := range g.up {
+		if id != second {
+			g.whole(id)
+		}
+	}
+	g.stop(second)
+	for range 5 {
+		g.put()
+	}
+	g.start(second)
+	for id := range g.up {
+		g.whole(id)
+	}
+	ids := []string{"1", "2", "3"}
+	for _, id := range ids {
+		g.stop(id)
+	}
+	files, err := g.disks["1"].List("store/commitlog")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, id := range ids[1:] {
+		g.sameLog("1", id)
+	}
+}
+
+// sameLog compares the logs of two nodes that are down.
+func (g *group) sameLog(a, b string) {
+	g.t.Helper()
+	list, err := g.disks[a].List("store/commitlog")
+	require.NoError(g.t, err)
+	for _, e := range list {
+		require.Equal(g.t, g.file(a, e.Name), g.file(b, e.Name), "%s at %s and %s", e.Name, a, b)
+	}
+}
+
+func (g *group) file(id, name string) []byte {
+	f, err := g.disks[id].Open(path.Join("store/commitlog", name), false)
+	require.NoError(g.t, err)
+	size, err := f.Size()
+	require.NoError(g.t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(g.t, err)
+	require.NoError(g.t, f.Close())
+	return b
+}
+
+func TestALeaderThatIsCutOffAcknowledgesNothingAndComesBack(t *testing.T) {
+	g := newGroup(t, 3)
+	g.start("1", "2", "3")
+	for range 10 {
+		g.put()
+	}
+	old := g.leader()
+	cut := g.up[old]
+	late := cut.Store()
+	cut.etcd.set(true)
+	done := make(chan messages.PutStatus, 1)
+	g.until("it leads no more", func() bool { // whatever it takes meanwhile is on its own disk, or refused
+		late.PutAsync(&messages.Message{Topic: "T", Body: []byte("late")}, true, time.Time{}, func(r messages.PutResult, _ error) {
+			select {
+			case done <- r.Status:
+			default:
+			}
+		})
+		return !cut.leads()
+	})
+	for range 10 {
+		g.put(old)
+	}
+	next := g.leader(old)
+	require.NotEqual(t, old, next)
+	cut.etcd.set(false)
+	g.whole(old) // it has come back by itself, and follows
+	g.stop(next)
+	for range 3 {
+		g.put()
+	}
+	g.start(next)
+	g.whole(next)
+	for _, id := range []string{"1", "2", "3"} {
+		g.stop(id)
+	}
+	g.sameLog("1", "2")
+	g.sameLog("1", "3")
+}
+
+func TestAMinorityCantAcknowledge(t *testing.T) {
+	g := newGroup(t, 3)
+	g.start("1", "2", "3")
+	g.put()
+	leader := g.leader()
+	for id := range g.up {
+		if id != leader {
+			g.stop(id)
+		}
+	}
+	s := g.up[leader].Store()
+	g.until("puts are refused", func() bool { return errors.Is(s.Writable(), ErrNotEnoughInSync) })
+	require.Len(t, g.bodies(leader), g.order, "what is confirmed is read")
+	for _, n := range g.nodes {
+		if g.up[n.ID] == nil {
+			g.start(n.ID)
+		}
+	}
+	g.put()
+	g.whole(leader)
+}
+
+func TestAReplicaThatHasNothingInCommonIsCopiedAnew(t *testing.T) {
+	g := newGroup(t, 3)
+	s, err := system.Open(system.Options{Dir: "store", Disk: g.disks["2"], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1})
+	require.NoError(t, err)
+	for range 3 {
+		_, err = s.Put(t.Context(), &messages.Message{Topic: "T", Body: []byte("foreign")})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close(t.Context()))
+	s, err = system.Open(system.Options{Dir: "store", Disk: g.disks["3"], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1})
+	require.NoError(t, err)
+	for range 30 {
+		_, err = s.Put(t.Context(), &messages.Message{Topic: "T", Body: []byte("founder")})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close(t.Context()))
+	g.start("1", "2", "3")
+	g.put()
+	require.Equal(t, "3", g.leader(), "the one with the most makes the group")
+	for id := range g.up {
+		g.whole(id)
+		g.until("the same everywhere", func() bool { b := g.bodies(id); return len(b) >= 31 && b[0] == "founder" && b[29] == "founder" })
+	}
+	aside, err := g.disks["2"].List("store/quarantine")
+	require.NoError(t, err)
+	require.Len(t, aside, 1, "what it had is kept")
+}

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/actors"
+)
+
+// watcher tells the member what etcd has, first and after each change, on a goroutine of its own.
+type watcher struct {
+	ctl   *control
+	owner actors.Peer
+	pause time.Duration
+	log   zerolog.Logger
+}
+
+// observed is a look at all keys.
+type observed struct{ view view }
+
+func (w *watcher) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		v, err := w.look(ctx)
+		if err == nil {
+			err = w.ctl.watch(ctx, v.at+1, func() { _, _ = w.look(ctx) }) // what fails here is seen at the next change, or by the watch
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		w.log.Warn().Err(err).Msg("the cluster's keys can't be watched; it is tried again")
+		select {
+		case <-ctx.Done():
+		case <-time.After(w.pause):
+		}
+	}
+}
+
+func (w *watcher) look(ctx context.Context) (view, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	v, err := w.ctl.look(ctx)
+	if err == nil {
+		w.owner.Send(observed{view: v})
+	}
+	return v, err
+}

@@ -1,0 +1,172 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/actors/ha"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// leader are small options of a store that leads; a node greets with the letter that is its name.
+func leader(disk vfs.Disk, fenced *atomic.Bool) system.Options {
+	opt := master(disk, messages.SyncMaster)
+	opt.SlaveTimeout = 300 * time.Millisecond
+	opt.Group = &ha.Group{
+		Fenced: fenced.Load,
+		GreetFollower: func(c net.Conn) (string, error) {
+			var b [1]byte
+			if _, err := io.ReadFull(c, b[:]); err != nil || b[0] < 'a' {
+				return "", errors.Join(errors.New("who is that?"), err)
+			}
+			return string(b[:]), nil
+		},
+	}
+	return opt
+}
+
+func replica(disk vfs.Disk, name string) system.Options {
+	opt := slaveOf(disk, "")
+	opt.HAFullCopy = true
+	opt.Group = &ha.Group{GreetLeader: func(c net.Conn) error {
+		_, err := c.Write([]byte(name))
+		return err
+	}}
+	return opt
+}
+
+func inSync(t *testing.T, s *system.Store, least int, nodes ...string) {
+	t.Helper()
+	_, err := s.SetInSync(t.Context(), messages.InSync{Nodes: nodes, Min: least})
+	require.NoError(t, err)
+}
+
+func TestALeaderAcknowledgesWhatEveryReplicaInSyncHas(t *testing.T) {
+	var fenced atomic.Bool
+	md, ad, bd := memfs.New(), memfs.New(), memfs.New()
+	m := open(t, leader(md, &fenced))
+	a, b := open(t, replica(ad, "a")), open(t, replica(bd, "b"))
+	a.FollowLeader(m.HAAddress())
+	put := func(what string) (messages.PutResult, error) { return m.Put(t.Context(), message("T", 0, what)) }
+
+	r, err := put("nobody has said who is in sync")
+	require.NoError(t, err)
+	require.Equal(t, messages.FlushSlaveTimeout, r.Status)
+	require.Zero(t, m.MaxOffset(messages.QueueKey{Topic: "T"}))
+
+	inSync(t, m, 2, "a", "b")
+	r, err = put("b is not there")
+	require.NoError(t, err)
+	require.Equal(t, messages.FlushSlaveTimeout, r.Status, "one of two is not enough")
+	require.Zero(t, m.MaxOffset(messages.QueueKey{Topic: "T"}), "nobody sees what is not confirmed")
+
+	b.FollowLeader(m.HAAddress())
+	r, err = put("both have it")
+	require.NoError(t, err)
+	require.Equal(t, messages.PutOK, r.Status)
+	for _, x := range []*system.Store{a, b} {
+		require.GreaterOrEqual(t, x.Status().WrittenTo, r.End())
+		until(t, "a replica is told what is confirmed", func() bool { return x.Confirmed() >= r.End() && x.Status().DispatchedTo >= r.End() })
+		require.Len(t, read(t, x, messages.QueueKey{Topic: "T"}, 0, 3), 3)
+	}
+	require.GreaterOrEqual(t, m.Confirmed(), r.End())
+	require.Len(t, read(t, m, messages.QueueKey{Topic: "T"}, 0, 3), 3)
+
+	inSync(t, m, 3, "a", "b")
+	r, err = put("three of three")
+	require.NoError(t, err)
+	require.Equal(t, messages.PutOK, r.Status)
+	inSync(t, m, 3, "a")
+	r, err = put("two of three")
+	require.NoError(t, err)
+	require.Equal(t, messages.FlushSlaveTimeout, r.Status, "fewer than the minimum")
+	require.NoError(t, a.Close(t.Context()))
+	require.NoError(t, b.Close(t.Context()))
+	require.NoError(t, m.Close(t.Context()))
+	sameLog(t, md, ad)
+	sameLog(t, md, bd)
+}
+
+func TestALeaderWhoseLeaseMayHavePassedOnAcknowledgesNothing(t *testing.T) {
+	var fenced atomic.Bool
+	m := open(t, leader(memfs.New(), &fenced))
+	a := open(t, replica(memfs.New(), "a"))
+	a.FollowLeader(m.HAAddress())
+	inSync(t, m, 2, "a")
+	until(t, "a put is acknowledged", func() bool {
+		r, err := m.Put(t.Context(), message("T", 0, "x"))
+		return err == nil && r.Status == messages.PutOK
+	})
+	fenced.Store(true)
+	done := make(chan messages.PutStatus, 1)
+	m.PutAsync(message("T", 0, "late"), true, time.Now().Add(time.Hour), func(r messages.PutResult, _ error) { done <- r.Status })
+	until(t, "the replica has it", func() bool { return a.Status().WrittenTo == m.Status().WrittenTo })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.NoError(t, m.Close(ctx))
+	require.Contains(t, []messages.PutStatus{messages.UnknownError, messages.FlushSlaveTimeout}, <-done)
+}
+
+func TestWhoDoesNotGreetAsAReplicaHasNoEffect(t *testing.T) {
+	var fenced atomic.Bool
+	m := open(t, leader(memfs.New(), &fenced))
+	inSync(t, m, 2, "a")
+	for _, text := range []string{"\x00", "GET / HTTP/1.1\r\n\r\n", ""} {
+		c, err := net.Dial("tcp", m.HAAddress())
+		require.NoError(t, err)
+		_, err = c.Write([]byte(text))
+		require.NoError(t, err)
+		if text == "" {
+			require.NoError(t, c.Close())
+			continue
+		}
+		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		_, err = io.Copy(io.Discard, c)
+		require.NoError(t, ignoreReset(err), "it is closed")
+		_ = c.Close()
+	}
+	r, err := m.Put(t.Context(), message("T", 0, "x"))
+	require.NoError(t, err)
+	require.Equal(t, messages.FlushSlaveTimeout, r.Status)
+	require.Empty(t, m.Replicas())
+}
+
+func TestAReplicaIsCutWhereItsGroupWentOn(t *testing.T) {
+	var fenced atomic.Bool
+	ad := memfs.New()
+	m := open(t, leader(memfs.New(), &fenced))
+	opt := replica(ad, "a")
+	a := open(t, opt)
+	a.FollowLeader(m.HAAddress())
+	inSync(t, m, 2, "a")
+	var ends []messages.PhysicalOffset
+	for i := range 5 {
+		until(t, "put", func() bool {
+			r, err := m.Put(t.Context(), message("T", 0, fmt.Sprint(i)))
+			ends = append(ends, r.End())
+			return err == nil && r.Status == messages.PutOK
+		})
+	}
+	require.NoError(t, a.Close(t.Context()))
+	at := ends[len(ends)-3]
+	opt.Group.CutAt = at
+	a = open(t, opt)
+	require.Equal(t, at, a.Status().WrittenTo)
+	_, err := a.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, MaxMessages: 1})
+	require.ErrorIs(t, err, system.ErrUnconfirmed, "until the leader says so")
+	a.FollowLeader(m.HAAddress())
+	until(t, "it is told", func() bool { return a.Confirmed() == m.Confirmed() && a.Writable() != nil })
+	caughtUp(t, m, a)
+	require.Equal(t, read(t, m, messages.QueueKey{Topic: "T"}, 0, 5), read(t, a, messages.QueueKey{Topic: "T"}, 0, 5))
+}

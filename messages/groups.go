@@ -81,7 +81,7 @@ const (
 )
 
 // Heartbeat registers a client's groups, or keeps them registered (HEART_BEAT, spec/remoting.md §7.1). The answer comes once
-// the registrations are published, behind the notifications that they cause.
+// the registrations are published and the members of groups that have changed are told.
 //
 // Sender: the gateway, from the connection, in order with its later pulls. Receiver: the client keeper. Bound: the keeper's
 // mailbox, ErrBusy beyond; a connection waits for the answer before it reads on.
@@ -94,7 +94,10 @@ type Heartbeat struct {
 	Version   int
 	Producers []string // groups
 	Consumers []ConsumerRegistration
-	Answer    *Answer[struct{}]
+	// Registered, unless it is nil, is called by the keeper between the two: once the registrations are published, and before
+	// anybody is told of them. The gateway answers its client there. It must not block.
+	Registered func()
+	Answer     *Answer[struct{}]
 }
 
 // ConsumerRegistration is one consumer group in a heartbeat.

@@ -59,7 +59,8 @@ type keeperActor struct {
 	registry registry
 
 	// Of the running batch.
-	waiting []*messages.Answer[struct{}]
+	waiting    []*messages.Answer[struct{}]
+	registered []func()
 }
 
 func newActor(cfg Config) *keeperActor {
@@ -108,6 +109,9 @@ func (a *keeperActor) handle(message any) {
 	case *messages.Heartbeat:
 		a.registry.heartbeat(m, time.Now())
 		a.waiting = append(a.waiting, m.Answer)
+		if m.Registered != nil {
+			a.registered = append(a.registered, m.Registered)
+		}
 	case *messages.UnregisterClient:
 		a.registry.leave(m.Channel, m.ProducerGroup, m.ConsumerGroup)
 		a.waiting = append(a.waiting, m.Answer)
@@ -119,6 +123,10 @@ func (a *keeperActor) handle(message any) {
 // settle publishes what has changed, tells the members of consumer groups that have, and answers.
 func (a *keeperActor) settle() {
 	a.publish()
+	for _, tell := range a.registered {
+		tell()
+	}
+	a.registered = nil
 	a.notify()
 	a.answer(nil)
 	if a.tick == nil && len(a.registry.members) > 0 {
@@ -229,5 +237,6 @@ func (a *keeperActor) reject(message any) {
 // panicked is the mailbox's OnPanic: the batch is refused. What it has changed up to then is published with the next one.
 func (a *keeperActor) panicked(reason any, stack []byte) {
 	a.cfg.Logger.Error().Interface("reason", reason).Bytes("stack", stack).Msg("the client keeper panicked")
+	a.registered = nil
 	a.answer(messages.ErrPanicked)
 }

@@ -42,7 +42,8 @@ func TestHeartbeatRegisters(t *testing.T) {
 	require.Empty(t, k.Subscribers("U"))
 }
 
-// Every member is told of a new member or topic, the newcomer too, before the answer (spec/remoting.md §7.2).
+// Every member is told of a new member or topic, the newcomer too (spec/remoting.md §7.2), when it is registered and before the
+// keeper's answer.
 func TestNotifications(t *testing.T) {
 	k := start(t, clients.Config{})
 	a, b := &channel{id: "a"}, &channel{id: "b"}
@@ -75,6 +76,23 @@ func TestNotifications(t *testing.T) {
 	flush(t, k)
 	require.Nil(t, k.Consumers("g"), "an empty group is none")
 	require.Empty(t, a.news())
+}
+
+// A heartbeat's client is answered when it is registered and before it is told.
+func TestRegisteredComesBeforeTheNotification(t *testing.T) {
+	k := start(t, clients.Config{})
+	c := &channel{id: "a"}
+	called := false
+	require.NoError(t, k.Heartbeat(t.Context(), &messages.Heartbeat{
+		Channel: c, ClientID: "ida", Consumers: []messages.ConsumerRegistration{{Group: "g"}},
+		Registered: func() {
+			called = true
+			require.NotNil(t, k.Consumers("g"))
+			require.Empty(t, c.news())
+		},
+	}))
+	require.True(t, called)
+	require.Equal(t, []string{"g"}, c.news())
 }
 
 func TestNotificationsSwitchedOff(t *testing.T) {

@@ -294,10 +294,7 @@ func TestRecordsAreReleasedOnceWritten(t *testing.T) {
 // Answers given aside come all, whoever writes them.
 func TestAnswersGivenAside(t *testing.T) {
 	g := start(t, gateway.Options{}, gateway.Routes{codeHold: {Handle: func(r *gateway.Request) {
-		go func() {
-			r.Aside()
-			r.Reply(0, "aside", nil)
-		}()
+		r.Go(func(r *gateway.Request) { r.Reply(0, "aside", nil) })
 	}}})
 	p := dial(t, g)
 	const n = 200

@@ -89,16 +89,20 @@ func (r *Request) Abandon(why error) {
 }
 
 // Park says that the request is held back: it no longer counts as in flight, so that it does not keep its connection from
-// sending others. It is called at most once, by the handler, before it returns. The request still has to be ended.
+// sending others. It is called at most once, by who handles the request. The request still has to be ended.
 func (r *Request) Park() {
 	r.parked = true
 	r.Conn.parked.Add(1)
 	r.Conn.leave()
 }
 
-// Aside says that the request is handled on a goroutine of its own from here on, which may wait for the peer: it writes its
-// answer itself if nobody else is writing, so that none is made for that.
-func (r *Request) Aside() { r.aside = true }
+// Go goes on with the request on a goroutine of its own, which may wait for the disk or the peer; what the peer has sent
+// behind is handled meanwhile. It writes its answer itself if nobody else is writing, so that none is made for that. A panic
+// costs the request only. The handler has copied what it needs of a borrowed request (Route.Borrows).
+func (r *Request) Go(handle func(*Request)) {
+	r.quick, r.aside = false, true
+	go r.Conn.handle(r, Route{Handle: handle})
+}
 
 // Pause says that the handler is about to wait for something: a handler of the lane Quick calls it before it does, on the
 // goroutine that it was called on, so that answers at hand are written first.

@@ -258,7 +258,7 @@ func TestRelays(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
 	consumer, tool := w.dial("broker"), w.dial("broker")
-	consumer.ask(beating("id", "g", "T", 1))
+	consumer.join(beating("id", "g", "T", 1))
 	info := req(remoting.RequestGetConsumerRunningInfo, "consumerGroup", "g", "clientId", "id", "jstackEnable", "true", "extra", "kept")
 	tool.send(info)
 	asked := consumer.read()
@@ -313,7 +313,7 @@ func TestResetOffsetOnline(t *testing.T) {
 	require.Equal(t, remoting.ResponseSystemError, tool.ask(reset()).Code, "no offsets")
 	consumer.ask(req(remoting.RequestUpdateConsumerOffset, "consumerGroup", "g", "topic", "T", "queueId", "0", "commitOffset", "2"))
 	require.Equal(t, remoting.ResponseConsumerNotOnline, tool.ask(reset()).Code)
-	consumer.ask(beating("id", "g", "T", 1))
+	consumer.join(beating("id", "g", "T", 1))
 	for _, x := range []struct {
 		pairs []string
 		want  int64

@@ -173,6 +173,7 @@ func TestBroadcastingCanBeForbidden(t *testing.T) {
 func TestLongPolling(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
+	w.group("g")
 	c := w.dial("broker")
 	held := pulling("T", 0, "sysFlag", "6", "subscription", "wanted", "suspendTimeoutMillis", "600000")
 	c.send(held)
@@ -189,6 +190,7 @@ func TestLongPolling(t *testing.T) {
 func TestHeldPullExpires(t *testing.T) {
 	w := run(t)
 	w.topic("T", 1)
+	w.group("g")
 	c := w.dial("broker")
 	began := time.Now()
 	a := c.ask(pulling("T", 0, "sysFlag", "6", "suspendTimeoutMillis", "60"))
@@ -200,6 +202,7 @@ func TestHeldPullExpires(t *testing.T) {
 func TestHeldPullsAreBoundedAndEnd(t *testing.T) {
 	w := run(t, func(c *gateway.Config) { c.Broker.MaxHeldPulls = 2 })
 	w.topic("T", 1)
+	w.group("g")
 	c, other := w.dial("broker"), w.dial("broker")
 	var held []*remoting.Command
 	for range 2 {
@@ -321,6 +324,8 @@ func TestPullBehindHeartbeatSeesIt(t *testing.T) {
 	}
 }
 
+// Who joins is told of it behind the answer to its heartbeat: a Java client that is told while a heartbeat is unanswered does not
+// send the next one, which its pulls need.
 func TestGroupMembersAreTold(t *testing.T) {
 	w := run(t)
 	a, b := w.dial("broker"), w.dial("broker")
@@ -333,8 +338,8 @@ func TestGroupMembersAreTold(t *testing.T) {
 	}
 	beat := beating("a", "g", "T", 1)
 	a.send(beat)
+	require.True(t, a.read().IsResponse(), "answered before it is told")
 	told(a)
-	require.True(t, a.read().IsResponse(), "told before the answer")
 	require.Equal(t, remoting.ResponseSuccess, a.ask(beating("a", "g", "T", 1)).Code)
 	a.silent()
 	b.ask(beating("b", "g", "T", 1))

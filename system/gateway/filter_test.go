@@ -85,6 +85,7 @@ func TestLongPollingByProperty(t *testing.T) {
 func TestHeldPullByPropertyExpiresBehindWhatCame(t *testing.T) {
 	w := run(t, filtering)
 	w.topic("T", 1)
+	w.group("g")
 	c := w.dial("broker")
 	held := pulling("T", 0, "sysFlag", "6", "subscription", "i = 9", "expressionType", "SQL92", "suspendTimeoutMillis", "300")
 	c.send(held)

@@ -86,6 +86,13 @@ func (w *world) topic(name string, queues int) {
 	}))
 }
 
+// group makes a consumer group: pulls of one that is there are handled in the order in which they come.
+func (w *world) group(name string) {
+	w.t.Helper()
+	_, err := w.node.Broker().Groups.Ensure(w.t.Context(), name)
+	require.NoError(w.t, err)
+}
+
 // client is a peer on the wire.
 type client struct {
 	t    *testing.T
@@ -137,6 +144,15 @@ func (c *client) ask(cmd *remoting.Command) *remoting.Command {
 	c.t.Helper()
 	c.send(cmd)
 	return c.response(cmd)
+}
+
+// join sends the first heartbeat of a consumer and reads what comes of it, the notice that the group has changed last.
+func (c *client) join(beat *remoting.Command) (notice *remoting.Command) {
+	c.t.Helper()
+	require.Equal(c.t, remoting.ResponseSuccess, c.ask(beat).Code)
+	notice = c.read()
+	require.Equal(c.t, remoting.RequestNotifyConsumerIdsChanged, notice.Code)
+	return notice
 }
 
 func (c *client) silent() {

@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/memfs"
 )
 
 // pipelined is the i-th request of a stream: sends of all sizes, some one-way to a retry topic, and batches.
@@ -88,6 +89,7 @@ func checkPipelined(t *testing.T, w *world, who int, a *remoting.Command) {
 func TestHeldPullsKeepWhatTheyWereAskedFor(t *testing.T) {
 	w := run(t, filtering)
 	w.topic("T", 1)
+	w.group("g")
 	c := w.dial("broker")
 	held := pulling("T", 0, "sysFlag", "6", "subscription", "i = 2", "expressionType", "SQL92", "suspendTimeoutMillis", "600000")
 	c.send(held)
@@ -100,4 +102,32 @@ func TestHeldPullsKeepWhatTheyWereAskedFor(t *testing.T) {
 	require.Equal(t, remoting.ResponseSuccess, a.Code, a.Remark)
 	require.Len(t, bodies(t, a), 1)
 	require.Equal(t, "3", ext(a, "nextBeginOffset"))
+}
+
+// A pull of a group that has to be made waits for the disk; what the client has sent behind it does not: a Java client that seeks
+// asks for the queue's ends meanwhile, and hands out the wrong messages when both are answered at the same moment.
+func TestAPullThatMakesItsGroupHoldsNothingUp(t *testing.T) {
+	w := run(t)
+	w.topic("T", 1)
+	w.fill("T", 1)
+	stalled, release := make(chan struct{}, 1), make(chan struct{})
+	w.disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite && strings.Contains(op.Name, "subscriptionGroup") {
+			stalled <- struct{}{}
+			<-release
+		}
+		return nil
+	})
+	c := w.dial("broker")
+	pull := pulling("T", 0, "consumerGroup", "new")
+	c.send(pull)
+	<-stalled
+	behind := req(remoting.RequestGetMaxOffset, "topic", "T", "queueId", "0")
+	c.send(behind)
+	first := c.read()
+	require.Equal(t, behind.Opaque, first.Opaque)
+	require.Equal(t, "1", ext(first, "offset"))
+	w.disk.Inject(nil)
+	close(release)
+	require.Equal(t, remoting.ResponseSuccess, c.response(pull).Code)
 }

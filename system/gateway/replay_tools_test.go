@@ -58,7 +58,7 @@ func (w *world) longConsumer() *client {
 	var err error
 	beat.Body, err = json.Marshal(data)
 	require.NoError(w.t, err)
-	require.Equal(w.t, remoting.ResponseSuccess, c.ask(beat).Code)
+	c.join(beat)
 	return c
 }
 
@@ -140,9 +140,7 @@ func relayed(t *testing.T, tool, consumer *client, s step, request *remoting.Com
 func TestReplayOfRequestsToClients(t *testing.T) {
 	w := toolWorld(t)
 	consumer := w.dial("broker")
-	beat := recordedRequest(t, "heartbeat-consumer-java")
-	consumer.send(beat)
-	comparePush(t, "notify-consumer-ids-changed", consumer.read())
+	comparePush(t, "notify-consumer-ids-changed", consumer.join(recordedRequest(t, "heartbeat-consumer-java")))
 
 	long, tool := w.longConsumer(), w.dial("broker")
 	relayed(t, tool, long, step{name: "consumer-running-info"}, recordedRequest(t, "consumer-running-info"))

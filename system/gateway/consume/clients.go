@@ -29,6 +29,7 @@ func (c *Consumers) heartbeat(r *gateway.Request) {
 	defer cancel()
 	m := &messages.Heartbeat{
 		Channel: r.Conn, ClientID: strings.Clone(body.ClientID), Language: r.Language.String(), Version: r.Version,
+		Registered: func() { r.OK(nil) },
 	}
 	for _, p := range body.ProducerDataSet {
 		m.Producers = append(m.Producers, strings.Clone(p.GroupName))
@@ -40,9 +41,7 @@ func (c *Consumers) heartbeat(r *gateway.Request) {
 	}
 	if err := c.b.Clients.Heartbeat(ctx, m); err != nil {
 		broker.Fail(r, err)
-		return
 	}
-	r.OK(nil)
 }
 
 // prepare makes the group and its retry topic, by which tools find the group. A group that may not be made is registered all

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -47,10 +48,11 @@ func (p *pulling) hold() {
 	store.Park(&h.park) // looks once more: a message may have come since
 }
 
-// own copies what a held pull keeps of its request; the topic is the table's already.
+// own copies what a pull that is not answered at once keeps of its request.
 func (p *pulling) own() {
-	p.h.ConsumerGroup, p.h.Subscription, p.h.ExpressionType =
-		strings.Clone(p.h.ConsumerGroup), strings.Clone(p.h.Subscription), strings.Clone(p.h.ExpressionType)
+	for _, s := range []*string{&p.h.ConsumerGroup, &p.h.Topic, &p.h.Subscription, &p.h.ExpressionType} {
+		*s = strings.Clone(*s)
+	}
 }
 
 // Evict implements gateway.Tenant: the pull hold wakes the pull, which is then answered.
@@ -59,13 +61,12 @@ func (h *held) Evict() { h.p.c.b.Store.Unpark(&h.park) }
 // wake runs on the pull hold's goroutine: the read is repeated on one of its own.
 func (h *held) wake(why messages.WakeReason) {
 	h.p.r.Conn.MoveOut(h)
-	go h.p.again(why)
+	h.p.r.Go(func(*gateway.Request) { h.p.again(why) })
 }
 
 // again repeats a pull that was held, checks included. It waits no more, unless its time is not over and the filter on
 // properties, which the pull hold does not know, wants nothing of what has come.
 func (p *pulling) again(why messages.WakeReason) {
-	p.r.Aside()
 	select {
 	case <-p.r.Conn.Closed():
 		p.fail(messages.ErrClosed)

@@ -30,13 +30,25 @@ func (c *Consumers) pull(r *gateway.Request) {
 		p.fail(broker.Refuse(remoting.ResponseSystemError, "%v", err))
 		return
 	}
+	if _, known := c.b.Groups.Lookup(p.h.ConsumerGroup); !known {
+		// To make it takes a write to the disk. The client goes on meanwhile: one that seeks, say, asks for the queue's ends on
+		// the same connection, and must have them before this pull is answered with what it does not want any more.
+		p.own()
+		r.Go(p.begin)
+		return
+	}
+	p.begin(r)
+}
+
+// begin handles a pull for the first time.
+func (p *pulling) begin(*gateway.Request) {
 	if err := p.check(); err != nil {
 		p.fail(err)
 		return
 	}
 	if p.h.SysFlag&remoting.PullFlagCommitOffset != 0 {
 		// Whatever comes of the pull (spec/remoting.md §9.6); what is refused is made up for by the next commit.
-		_ = c.b.Offsets.Commit(p.group.GroupName, p.queue(), messages.QueueOffset(p.h.CommitOffset))
+		_ = p.c.b.Offsets.Commit(p.group.GroupName, p.queue(), messages.QueueOffset(p.h.CommitOffset))
 	}
 	p.read(p.h.SysFlag&remoting.PullFlagSuspend != 0)
 }
@@ -81,9 +93,6 @@ func (p *pulling) check() error {
 func (p *pulling) checkGroup() error {
 	config, ok := p.c.b.Groups.Lookup(p.h.ConsumerGroup)
 	if !ok {
-		if !p.held {
-			p.r.Pause()
-		}
 		ctx, cancel := p.c.b.Context()
 		defer cancel()
 		var err error

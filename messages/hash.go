@@ -5,15 +5,35 @@ import "unicode/utf8"
 // JavaHash returns Java's String.hashCode of s: over UTF-16 units, wrapping (spec/store.md §0). Bytes that are not UTF-8
 // count as U+FFFD, as often as Java's decoder would write it. It does not allocate.
 func JavaHash(s string) int32 {
-	h := int32(0)
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return javaHashUnicode(h, s[i:])
+	h, rest := uint32(0), s
+	for len(rest) >= 8 { // eight at a time: one multiplication after the other is what takes the time
+		c := rest[:8]
+		if c[0]|c[1]|c[2]|c[3]|c[4]|c[5]|c[6]|c[7] >= utf8.RuneSelf {
+			break
 		}
-		h = 31*h + int32(s[i])
+		h = h*pow8 + uint32(c[0])*pow7 + uint32(c[1])*pow6 + uint32(c[2])*pow5 + uint32(c[3])*pow4 +
+			uint32(c[4])*pow3 + uint32(c[5])*pow2 + uint32(c[6])*31 + uint32(c[7])
+		rest = rest[8:]
 	}
-	return h
+	for i := 0; i < len(rest); i++ {
+		if rest[i] >= utf8.RuneSelf {
+			return javaHashUnicode(int32(h), rest[i:])
+		}
+		h = 31*h + uint32(rest[i])
+	}
+	return int32(h)
 }
+
+// The powers of 31, in 32 bits.
+const (
+	pow2 uint32 = 961
+	pow3 uint32 = 29791
+	pow4 uint32 = 923521
+	pow5 uint32 = 28629151
+	pow6 uint32 = 887503681
+	pow7 uint32 = 1742810335
+	pow8 uint32 = 2487512833
+)
 
 // JavaHashBytes is [JavaHash] of the string that the bytes hold in UTF-8. It does not allocate.
 func JavaHashBytes(b []byte) int32 { return JavaHash(viewString(b)) }

@@ -44,6 +44,22 @@ func TestJavaHashOfMalformedUTF8(t *testing.T) {
 	}
 }
 
+// Text is hashed eight characters at a time: whatever its length, and wherever something else than ASCII stands in it.
+func TestJavaHashOfEveryLength(t *testing.T) {
+	slow := func(s string) (h int32) {
+		for _, u := range utf16.Encode([]rune(s)) {
+			h = 31*h + int32(u)
+		}
+		return h
+	}
+	long := strings.Repeat("TopicTest#7F00000100A518B4\x7f\x00", 3)
+	for n := range len(long) {
+		require.Equal(t, slow(long[:n]), messages.JavaHash(long[:n]), "%d", n)
+		with := long[:n] + "é" + long[n:]
+		require.Equal(t, slow(with), messages.JavaHash(with), "%d", n)
+	}
+}
+
 func TestJavaHashDoesNotAllocate(t *testing.T) {
 	ascii, unicode, broken := "TopicTest#"+strings.Repeat("k", 100), strings.Repeat("中\U0001F600", 50), []byte("a\xe4\xb8\xed\xa0\x80")
 	require.Zero(t, testing.AllocsPerRun(100, func() {

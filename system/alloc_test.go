@@ -53,6 +53,23 @@ func putAndGetDoNotAllocate(t *testing.T, opt system.Options) {
 	require.Less(t, testing.AllocsPerRun(2000, put), 1.0)
 }
 
+func TestQueriedRecordsDoNotAllocate(t *testing.T) {
+	s := open(t, small(memfs.New()))
+	m := message("T", 0, "a body of some length")
+	m.Properties = messages.PropertiesOf(map[string]string{messages.PropertyUniqKey: "7F00000100A518B4"})
+	_, err := s.Put(t.Context(), m)
+	require.NoError(t, err)
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	q := messages.QueryMessage{Topic: "T", Key: "7F00000100A518B4", MaxMessages: 32, EndMs: 1 << 60}
+	require.Less(t, testing.AllocsPerRun(1000, func() {
+		found, err := s.QueryRecords(t.Context(), q)
+		if err != nil || len(found.Records) != 1 {
+			panic(err)
+		}
+		found.Release()
+	}), 1.0)
+}
+
 func BenchmarkPut(b *testing.B) {
 	s, err := system.Open(system.Options{Dir: b.TempDir(), SegmentBytes: 512 << 20, IndexSlots: 1000, IndexEntries: 4000})
 	require.NoError(b, err)

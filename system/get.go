@@ -48,6 +48,7 @@ func (s *Store) Get(ctx context.Context, m messages.GetMessage) (*messages.GetRe
 		return r, nil
 	}
 	g := get{store: s, q: q, m: m, r: r, end: s.log.End()}
+	g.limit()
 	if g.locate() {
 		if err := g.scan(); err != nil {
 			r.Release()
@@ -66,6 +67,8 @@ type get struct {
 	m     messages.GetMessage
 	r     *messages.GetResult
 	end   messages.PhysicalOffset // of the log
+
+	near, far limits // of what is likely in memory, and of what is not
 
 	skipTo messages.PhysicalOffset // behind a segment that is gone
 
@@ -136,8 +139,8 @@ func (g *get) scan() (err error) {
 			if !g.look(u) {
 				return nil
 			}
-			if i == 0 && g.m.WillRead {
-				g.warm(buf[1:n])
+			if i == 0 {
+				g.ahead(buf[1:n])
 			}
 			g.r.NextOffset++
 			examined++
@@ -185,28 +188,57 @@ func (g *get) look(u consumequeue.Unit) bool {
 	return true
 }
 
-// record returns the bytes that a unit names, nil when they are not in the log. The result holds each segment once, for all its
-// records.
+// record returns the bytes that a unit names, nil when they are not in the log.
 func (g *get) record(u consumequeue.Unit) []byte {
 	from := u.PhysicalOffset - g.heldAt
 	if from < 0 || from+messages.PhysicalOffset(u.Size) > messages.PhysicalOffset(len(g.held.Bytes)) {
-		s, err := g.store.log.ReadFrom(u.PhysicalOffset)
-		if err != nil {
+		if !g.hold(u.PhysicalOffset) || len(g.held.Bytes) < int(u.Size) {
 			return nil
 		}
-		if len(s.Bytes) < int(u.Size) {
-			s.Release()
-			return nil
-		}
-		if g.held.Bytes != nil && s.Holder() == g.held.Holder() {
-			s.Release()
-		} else {
-			g.r.Hold(s.Holder())
-		}
-		g.held, g.heldAt, from = s, u.PhysicalOffset, 0
+		from = 0
 	}
 	to := from + messages.PhysicalOffset(u.Size)
 	return g.held.Bytes[from:to:to]
+}
+
+// hold goes on at a place in the log; false when it is not there. The result holds each segment once, for all its records that
+// come one after the other.
+func (g *get) hold(off messages.PhysicalOffset) bool {
+	s, err := g.store.log.ReadFrom(off)
+	if err != nil {
+		return false
+	}
+	if g.held.Bytes != nil && s.Holder() == g.held.Holder() {
+		s.Release()
+	} else {
+		g.r.Hold(s.Holder())
+	}
+	g.held, g.heldAt = s, off
+	return true
+}
+
+// ahead fetches into the cache what will be looked at of these units' records.
+func (g *get) ahead(units []consumequeue.Unit) {
+	switch {
+	case g.m.WillRead:
+		g.warm(units)
+	case g.m.Tags == nil:
+		g.warmHeads(units)
+	}
+}
+
+// warmHeads touches the heads of these units' records: loads that do not depend on each other, for which the processor waits
+// at the same time, where a check of one record after the other waits for each.
+func (g *get) warmHeads(units []consumequeue.Unit) {
+	b, at := g.held.Bytes, g.heldAt
+	var sum byte
+	for i := range units {
+		from := uint64(units[i].PhysicalOffset - at)
+		if from < uint64(len(b)) && uint64(len(b))-from >= record.MinBytes {
+			sum ^= b[from] ^ b[from+record.PlaceBytes-1]
+		}
+	}
+	g.touched = sum
 }
 
 // warm touches what the records of these units lie in, line by line: one stream of loads that the processor fetches ahead, where
@@ -240,21 +272,30 @@ func (g *get) removed() {
 	}
 }
 
+// limits are how much one get returns.
+type limits struct{ bytes, messages int }
+
+// limit combines the store's limits with the request's.
+func (g *get) limit() {
+	o := &g.store.opt
+	g.near = limits{bytes: o.MaxTransferBytes, messages: min(g.m.MaxMessages, o.MaxTransferMessages)}
+	g.far = limits{bytes: o.DiskTransferBytes, messages: min(g.m.MaxMessages, o.DiskTransferMessages)}
+	if g.m.MaxBytes > 0 {
+		g.near.bytes, g.far.bytes = min(g.near.bytes, g.m.MaxBytes), min(g.far.bytes, g.m.MaxBytes)
+	}
+}
+
 // full is the rule of spec/store.md §7.3: never while nothing is collected.
 func (g *get) full(u consumequeue.Unit) bool {
 	n := len(g.r.Records)
 	if n == 0 {
 		return false
 	}
-	o := &g.store.opt
-	maxBytes, maxMessages := o.MaxTransferBytes, o.MaxTransferMessages
+	most := &g.near
 	if g.r.Behind > g.store.memoryBytes {
-		maxBytes, maxMessages = o.DiskTransferBytes, o.DiskTransferMessages
+		most = &g.far
 	}
-	if g.m.MaxBytes > 0 {
-		maxBytes = min(maxBytes, g.m.MaxBytes)
-	}
-	return n >= min(g.m.MaxMessages, maxMessages) || g.r.Bytes+int(u.Size) > maxBytes
+	return n >= most.messages || g.r.Bytes+int(u.Size) > most.bytes
 }
 
 // Park holds a read back until a message arrives or its deadline passes; see messages.ParkPull.

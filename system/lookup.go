@@ -59,33 +59,23 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 }
 
 // Query finds messages of a topic by a key, the newest first. Only messages that carry the very key are returned, not
-// others of the same hash. The index knows seconds, so it is asked for a second more on both sides.
+// others of the same hash.
 func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error) {
 	if err := s.readable(); err != nil {
 		return nil, err
 	}
-	if s.index == nil {
-		return nil, nil
+	offsets, err := s.indexed(nil, q)
+	if err != nil {
+		return nil, err
 	}
 	var found []messages.StoredMessage
-	const slackMs = 1000
-	begin, end := max(q.BeginMs-slackMs, 0), q.EndMs
-	if end < end+slackMs {
-		end += slackMs
-	}
-	offsets, err := s.index.Query(q.Topic, q.Key, q.MaxMessages, begin, end)
-	if err != nil {
-		return nil, fmt.Errorf("query %s for key %s: %w", q.Topic, q.Key, err)
-	}
 	for _, off := range offsets {
 		if err := ctx.Err(); err != nil {
 			return found, context.Cause(ctx)
 		}
 		m, err := s.MessageAt(off)
 		if err != nil {
-			if !errors.Is(err, ErrNoMessage) {
-				s.opt.Logger.Warn().Err(err).Int64("offset", int64(off)).Msg("a message that the index names can't be read")
-			}
+			s.unread(off, err)
 			continue
 		}
 		if m.Topic == q.Topic && hasKey(m.Properties, q.Key) && m.StoreTimestampMs >= q.BeginMs && m.StoreTimestampMs <= q.EndMs {
@@ -93,6 +83,31 @@ func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.
 		}
 	}
 	return found, nil
+}
+
+// indexed appends where the messages may be that a query asks for. The index knows seconds, so it is asked for a second more on
+// both sides.
+func (s *Store) indexed(dst []messages.PhysicalOffset, q messages.QueryMessage) ([]messages.PhysicalOffset, error) {
+	if s.index == nil {
+		return dst, nil
+	}
+	const slackMs = 1000
+	begin, end := max(q.BeginMs-slackMs, 0), q.EndMs
+	if end < end+slackMs {
+		end += slackMs
+	}
+	offsets, err := s.index.AppendQuery(dst, q.Topic, q.Key, q.MaxMessages, begin, end)
+	if err != nil {
+		return dst, fmt.Errorf("query %s for key %s: %w", q.Topic, q.Key, err)
+	}
+	return offsets, nil
+}
+
+// unread notes why a message that the index names is not returned.
+func (s *Store) unread(off messages.PhysicalOffset, err error) {
+	if !errors.Is(err, ErrNoMessage) {
+		s.opt.Logger.Warn().Err(err).Int64("offset", int64(off)).Msg("a message that the index names can't be read")
+	}
 }
 
 func hasKey(p messages.Properties, key string) bool {

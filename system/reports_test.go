@@ -556,4 +556,9 @@ func TestW30LookupsCompareTheChecksum(t *testing.T) {
 	found, err = s.Query(t.Context(), query)
 	require.NoError(t, err)
 	require.Empty(t, found)
+	raw, err := s.QueryRecords(t.Context(), query)
+	require.NoError(t, err)
+	require.Empty(t, raw.Records)
+	require.Equal(t, messages.NoMatchedMessage, raw.Status)
+	raw.Release()
 }

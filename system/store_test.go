@@ -127,6 +127,41 @@ func TestACleanStopKeepsEverything(t *testing.T) {
 	require.Equal(t, "1/150", string(found[0].Body))
 }
 
+// Records that are queried uncopied are those that Query copies, whatever segment they lie in; what only has the same hash is not
+// among them.
+func TestQueriedRecordsAreThoseOfTheKey(t *testing.T) {
+	s := open(t, small(memfs.New()))
+	for n := range 400 { // several segments
+		m := message("T", 0, fmt.Sprint(n))
+		m.Properties = messages.PropertiesOf(map[string]string{"KEYS": []string{"Aa", "BB", "all of them", "Aa BB"}[n%4]})
+		_, err := s.Put(t.Context(), m)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	for _, key := range []string{"Aa", "BB", "all", "nobody"} {
+		q := messages.QueryMessage{Topic: "T", Key: key, MaxMessages: 1000, EndMs: 1 << 62}
+		found, err := s.Query(t.Context(), q)
+		require.NoError(t, err)
+		raw, err := s.QueryRecords(t.Context(), q)
+		require.NoError(t, err)
+		require.Len(t, raw.Records, len(found), key)
+		require.Equal(t, len(found) > 0, raw.Status == messages.Found)
+		for i, r := range raw.Records {
+			all, err := record.DecodeAll(r)
+			require.NoError(t, err)
+			require.Equal(t, found[i:i+1], all)
+		}
+		raw.Release()
+	}
+	none, err := s.QueryRecords(t.Context(), messages.QueryMessage{Topic: "T", Key: "Aa", MaxMessages: 1}) // until 1970
+	require.NoError(t, err)
+	require.Empty(t, none.Records)
+	none.Release()
+	require.NoError(t, s.Close(t.Context()))
+	_, err = s.QueryRecords(t.Context(), messages.QueryMessage{Topic: "T", Key: "Aa", MaxMessages: 1})
+	require.ErrorIs(t, err, system.ErrStopped)
+}
+
 func TestKilledUnderLoadKeepsWhatWasAcknowledged(t *testing.T) {
 	disk := memfs.New()
 	s, err := system.Open(small(disk))

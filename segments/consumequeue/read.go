@@ -11,8 +11,11 @@ import (
 	"github.com/actormq/actormq/segments"
 )
 
-// readUnits is the most that one pread fetches: a page full.
-const readUnits = 4096 / UnitBytes
+// readUnits is what one pread fetches: a page full. For who reads on it is twice as much each time, up to mostUnits.
+const (
+	readUnits = 4096 / UnitBytes
+	mostUnits = 4 * readUnits
+)
 
 // Read fills dst with the units from queue offset at on and returns how many: as many as are there and fit, 0 at Max.
 // It never returns a filler or a unit that was not appended. Below Min it fails with ErrBelowMin, above Max with
@@ -94,7 +97,7 @@ func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 	return q.readPage(t, f, p, at, end, dst)
 }
 
-// page is the piece of a file that was read last. Whoever holds mu uses it.
+// page is the piece of a file that was read last, up to 16 KiB of it. Whoever holds mu uses it.
 type page struct {
 	mu    sync.Mutex
 	of    *tail // whose units these are; nil: nobody's
@@ -127,12 +130,16 @@ func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Uni
 	return int(n), nil
 }
 
-// fillPage reads the units [at, end) of a file, a page full at most.
+// fillPage reads the units [at, end) of a file, as many as fit.
 func (q *Queue) fillPage(t *tail, f *openFile, p *page, at, end int64) error {
-	if p.buf == nil {
-		p.buf = make([]byte, readUnits*UnitBytes)
+	want := int64(readUnits)
+	if p.of == t && at == p.first+p.units { // it reads on
+		want = min(2*max(p.units, readUnits), mostUnits)
 	}
-	p.of, p.first, p.units = nil, at, min(readUnits, end-at)
+	if have := int64(len(p.buf)) / UnitBytes; have < want {
+		p.buf = make([]byte, want*UnitBytes)
+	}
+	p.of, p.first, p.units = nil, at, min(want, end-at)
 	err := q.pread(f, p.buf[:p.units*UnitBytes], (at-f.key.start)*UnitBytes)
 	if q.tail.Load() != t {
 		return q.fail("read", ErrChanged)

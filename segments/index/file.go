@@ -125,8 +125,12 @@ func check(f vfs.File, path, name string, p Params) (*file, error) {
 // take makes a header the file's own without writing it.
 func (f *file) take(h header) {
 	f.head = h
-	f.beginMs.Store(h.beginMs)
-	f.endMs.Store(h.endMs)
+	if f.beginMs.Load() != h.beginMs { // mostly they stay, and a store waits for all those before it
+		f.beginMs.Store(h.beginMs)
+	}
+	if f.endMs.Load() != h.endMs {
+		f.endMs.Store(h.endMs)
+	}
 	f.count.Store(h.count)
 }
 

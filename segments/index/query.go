@@ -24,9 +24,16 @@ type question struct {
 // is missed. Records whose "topic#key" only has the same hash come along too: the caller compares key and time. A file
 // that cannot be read is left out and named in the error; what the others hold is returned with it. Safe for any goroutine.
 func (s *Set) Query(topic, key string, max int, beginMs, endMs int64) ([]messages.PhysicalOffset, error) {
+	return s.AppendQuery(nil, topic, key, max, beginMs, endMs)
+}
+
+// AppendQuery is Query that appends to found, which is empty.
+func (s *Set) AppendQuery(
+	found []messages.PhysicalOffset, topic, key string, max int, beginMs, endMs int64,
+) ([]messages.PhysicalOffset, error) {
 	text := make([]byte, 0, 64)
 	text = append(append(append(text, topic...), '#'), key...)
-	q := question{hash: hashOf(text), max: max, beginMs: beginMs, endMs: endMs}
+	q := question{hash: hashOf(text), max: max, beginMs: beginMs, endMs: endMs, found: found}
 	var errs []error
 	for _, f := range slices.Backward(s.list()) {
 		if len(q.found) >= max {
@@ -36,7 +43,9 @@ func (s *Set) Query(topic, key string, max int, beginMs, endMs int64) ([]message
 			continue
 		}
 		older, err := f.answer(&q)
-		errs = append(errs, err, f.release())
+		if err = errors.Join(err, f.release()); err != nil {
+			errs = append(errs, err)
+		}
 		if !older {
 			break
 		}

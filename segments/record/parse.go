@@ -218,6 +218,9 @@ func readHost(b []byte) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b)), uint16(port))
 }
 
+// PlaceBytes is how much of a record StandsAt looks at, from its beginning.
+const PlaceBytes = physicalOffsetAt + 8
+
 // StandsAt tells, without taking the record apart, whether b is one whole record that says of itself that it stands at a
 // physical offset: what a reader checks before it hands on bytes that a consume-queue unit names. It does not allocate.
 func StandsAt(b []byte, at messages.PhysicalOffset) bool {

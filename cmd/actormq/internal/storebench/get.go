@@ -125,15 +125,16 @@ func (b *bench) lookUp(first, keys int64, end time.Duration, p *phase) error {
 		if began >= end {
 			return nil
 		}
-		found, err := b.store.Query(b.opt.ctx, messages.QueryMessage{
+		found, err := b.store.QueryRecords(b.opt.ctx, messages.QueryMessage{
 			Topic: topic, Key: uniqueKey(first + rand.Int64N(keys)), MaxMessages: 32, EndMs: until,
 		})
 		if err != nil {
 			return fmt.Errorf("query: %w", err)
 		}
-		if len(found) == 0 {
+		if len(found.Records) == 0 {
 			p.failed++
 		}
+		found.Release()
 		p.latency.add(sinceStart() - began)
 		p.msgs++
 	}

@@ -109,6 +109,9 @@ func CheckProperty(name, value string) error {
 
 // Get returns the value of a property, of the last one if there are several. It does not allocate.
 func (p Properties) Get(name string) (value string, found bool) {
+	if !strings.Contains(string(p), name) {
+		return "", false // most messages have none of what is asked for
+	}
 	for rest := string(p); ; {
 		end := strings.IndexByte(rest, propertySeparator)
 		pair := rest
@@ -125,6 +128,31 @@ func (p Properties) Get(name string) (value string, found bool) {
 		}
 		rest = rest[end+1:]
 	}
+}
+
+// Dispatched returns what [Properties.Get] says of KEYS, UNIQ_KEY and TAGS, in one pass. It does not allocate.
+func (p Properties) Dispatched() (keys, uniqKey, tags string) {
+	const short, long = len(PropertyKeys), len(PropertyUniqKey) // TAGS is as long as KEYS
+	for rest := string(p); rest != ""; {
+		pair := rest
+		if end := strings.IndexByte(rest, propertySeparator); end >= 0 {
+			pair, rest = rest[:end], rest[end+1:]
+		} else {
+			rest = ""
+		}
+		switch {
+		case len(pair) <= short+1:
+		case pair[short] == nameValueSeparator:
+			if pair[:short] == PropertyTags {
+				tags = pair[short+1:]
+			} else if pair[:short] == PropertyKeys {
+				keys = pair[short+1:]
+			}
+		case len(pair) > long+1 && pair[long] == nameValueSeparator && pair[:long] == PropertyUniqKey:
+			uniqKey = pair[long+1:]
+		}
+	}
+	return keys, uniqKey, tags
 }
 
 // All yields the pairs that a reader sees, in their order on the wire. A name that occurs twice is yielded twice: the

@@ -269,3 +269,26 @@ func TestAppendWithIsWithoutAndWith(t *testing.T) {
 		}
 	}
 }
+
+func TestDispatchedSaysWhatGetSays(t *testing.T) {
+	require.Len(t, messages.PropertyTags, len(messages.PropertyKeys))
+	check := func(t *testing.T, p messages.Properties) {
+		keys, unique, tags := p.Dispatched()
+		for name, got := range map[string]string{
+			messages.PropertyKeys: keys, messages.PropertyUniqKey: unique, messages.PropertyTags: tags,
+		} {
+			want, _ := p.Get(name)
+			require.Equal(t, want, got, "%s of %q", name, string(p))
+		}
+	}
+	parts := []string{"", "KEYS", "TAGS", "UNIQ_KEY", "\x01", "\x02", "a", "KEYS\x01k", "TAGS\x01t", "UNIQ_KEY\x01u", "XKEYS\x01x", "WAIT\x01"}
+	for _, a := range parts {
+		for _, b := range parts {
+			for _, c := range parts {
+				for _, d := range parts {
+					check(t, messages.Properties(a+b+c+d))
+				}
+			}
+		}
+	}
+}

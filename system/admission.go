@@ -11,7 +11,7 @@ import (
 // admission bounds the puts in flight: count and bytes. It is the edge that bounds the writer's and the flusher's queues.
 type admission struct {
 	maxPuts, maxBytes int64
-	puts, bytes       atomic.Int64
+	inFlight          atomic.Uint64 // puts above bytesBits, bytes below: one addition counts both
 
 	refusal atomic.Pointer[error] // why nothing enters now
 	refused [len(refusals)]atomic.Int64
@@ -24,13 +24,29 @@ type admission struct {
 	busyAfter time.Duration
 }
 
+// The parts of inFlight. So many puts are far more than there is memory for, and those that are being refused count too.
+const (
+	bytesBits   = 44
+	onePut      = 1 << bytesBits
+	mostAtATime = 1 << 19
+)
+
 func newAdmission(maxPuts int, maxBytes int64) *admission {
-	return &admission{maxPuts: int64(maxPuts), maxBytes: maxBytes, drained: make(chan struct{})}
+	return &admission{
+		maxPuts: int64(min(maxPuts, mostAtATime)), maxBytes: min(maxBytes, onePut/2), drained: make(chan struct{}),
+	}
+}
+
+// pending is how many puts are in flight, and their bytes.
+func (a *admission) pending() (puts, bytes int64) { return split(a.inFlight.Load()) }
+
+func split(inFlight uint64) (puts, bytes int64) {
+	return int64(inFlight >> bytesBits), int64(inFlight & (onePut - 1))
 }
 
 // enter counts a put of n bytes in, or says why it has to stay out. One put may always be in flight, however large.
 func (a *admission) enter(n int64) error {
-	puts, bytes := a.puts.Add(1), a.bytes.Add(n)
+	puts, bytes := split(a.inFlight.Add(onePut + uint64(n)))
 	if cause := a.refusal.Load(); cause != nil {
 		return a.refuse(n, *cause)
 	}
@@ -53,8 +69,7 @@ func (a *admission) refuse(n int64, cause error) error {
 }
 
 func (a *admission) leave(n int64) {
-	a.bytes.Add(-n)
-	if a.puts.Add(-1) == 0 && a.closed.Load() {
+	if a.inFlight.Add(-(onePut+uint64(n))) == 0 && a.closed.Load() {
 		a.once.Do(func() { close(a.drained) })
 	}
 }
@@ -62,6 +77,6 @@ func (a *admission) leave(n int64) {
 // close refuses every later put, for good; drained tells when the last one before it has left.
 func (a *admission) close() {
 	a.closed.Store(true)
-	a.puts.Add(1)
+	a.inFlight.Add(onePut)
 	a.leave(0)
 }

@@ -56,9 +56,9 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	st := Stats{
 		Segments: s.log.View().Len(), Queues: s.queues.Len(), ParkedPulls: s.parked(), LogMin: max(s.log.Min(), 0),
-		PendingPuts: s.admission.puts.Load(), PendingBytes: s.admission.bytes.Load(),
 		Flushes: s.flushed.Syncs.Times(), Refused: map[Refusal]int64{}, Mailboxes: map[actors.Role]int{},
 	}
+	st.PendingPuts, st.PendingBytes = s.admission.pending()
 	for i, why := range refusals {
 		st.Refused[why] = s.admission.refused[i].Load()
 	}

@@ -21,14 +21,12 @@ func (b *batch) full() bool { return len(b.Requests) >= maxRequests || len(b.Byt
 
 // add describes one record. What is kept of its properties is copied.
 func (b *batch) add(r *record.Record, topic string, delay func(int) (int64, int)) {
-	var keys, uniqKey string
-	for name, value := range messages.ViewProperties(r.Properties).All() {
-		switch name {
-		case messages.PropertyKeys:
-			keys = value
-		case messages.PropertyUniqKey:
-			uniqKey = value
-		}
+	keys, uniqKey, tags := messages.ViewProperties(r.Properties).Dispatched()
+	var code int64
+	if delay != nil && topic == messages.TopicSchedule {
+		code = r.TagsCode(delay)
+	} else {
+		code = int64(messages.JavaHash(tags))
 	}
 	b.Requests = append(b.Requests, messages.DispatchRequest{
 		Queue:                     messages.QueueKey{Topic: topic, QueueID: r.QueueID},
@@ -36,7 +34,7 @@ func (b *batch) add(r *record.Record, topic string, delay func(int) (int64, int)
 		PhysicalOffset:            r.PhysicalOffset,
 		PreparedTransactionOffset: r.PreparedTransactionOffset,
 		StoreTimestampMs:          r.StoreTimestampMs,
-		TagsCode:                  r.TagsCode(delay),
+		TagsCode:                  code,
 		SizeBytes:                 r.Size,
 		SysFlag:                   r.SysFlag,
 		Keys:                      b.keep(keys),

@@ -75,7 +75,8 @@ func (a *QueueBuilder) buildOne(r *messages.DispatchRequest) {
 	if !messages.TakesQueueOffset(r.SysFlag) || ShardOf(r.Queue, a.cfg.Shards) != a.cfg.Shard {
 		return
 	}
-	st := a.last
+	last := &a.last[uint32(r.Queue.QueueID)%uint32(len(a.last))]
+	st := *last
 	if st == nil || st.key != r.Queue {
 		var err error
 		if st, err = a.state(r.Queue); err != nil {
@@ -83,7 +84,7 @@ func (a *QueueBuilder) buildOne(r *messages.DispatchRequest) {
 			a.refuseRecord(r, a.refused, err)
 			return
 		}
-		a.last = st
+		*last = st
 	}
 	if st.repair != nil {
 		return // in the log: the repair finds it

@@ -116,7 +116,7 @@ type QueueBuilder struct {
 
 	queues  map[messages.QueueKey]*queueState
 	reborn  map[string]bool // topics that are being deleted: their queues begin anew with offset 0
-	last    *queueState     // of the record before
+	last    [8]*queueState  // of the records before, by queue number
 	built   messages.PhysicalOffset
 	builtMs int64 // store timestamp of the last record built
 	refused int64 // records whose topic is no folder name

@@ -43,22 +43,21 @@ func (c *cursor) next(limit messages.PhysicalOffset) bool {
 			}
 			continue
 		}
-		rec, kind, err := record.Parse(c.bytes, false)
+		kind, err := c.rec.Parse(c.bytes, false)
 		switch {
 		case err == nil && kind == record.KindBlank:
 			c.jump(c.segmentEnd())
-		case err == nil && rec.PhysicalOffset == c.pos:
-			if c.pos+messages.PhysicalOffset(rec.Size) > limit {
+		case err == nil && c.rec.PhysicalOffset == c.pos:
+			if c.pos+messages.PhysicalOffset(c.rec.Size) > limit {
 				return false
 			}
-			c.rec = rec
-			c.skip(int(rec.Size))
+			c.skip(int(c.rec.Size))
 			return true
 		case c.follows && errors.Is(err, record.ErrTruncated) && c.pos+messages.PhysicalOffset(len(c.bytes)) < c.segmentEnd():
 			return false // its rest is on its way
 		default:
 			if err == nil {
-				err = fmt.Errorf("%w: %d", ErrMisplaced, rec.PhysicalOffset)
+				err = fmt.Errorf("%w: %d", ErrMisplaced, c.rec.PhysicalOffset)
 			}
 			c.resync(err)
 		}

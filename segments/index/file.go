@@ -153,7 +153,9 @@ func (f *file) put(hash int32, physical, storeTimestampMs int64) error {
 		return err
 	}
 	storeTimestampMs = min(max(storeTimestampMs, 0), maxTimeMs) // a record's own word; the header must stay sound
-	f.dirty.Store(true)
+	if !f.dirty.Load() {
+		f.dirty.Store(true)
+	}
 	return vfs.Guard(f.path, func() error {
 		h, n := f.head, f.head.count
 		slot := f.params.slotOffset(f.params.slotOf(hash))

@@ -25,36 +25,48 @@ const (
 // The error is an [*Error]: ErrUnallocated, ErrBadMagic, ErrNewerVersion, ErrBadSize, ErrTruncated, ErrBadLengths, ErrBadCRC
 // or ErrTorn. With ErrBadLengths the record's Size is set and lies inside b; with the last two the record is complete.
 func Parse(b []byte, checkCRC bool) (Record, Kind, error) {
+	var r Record
+	kind, err := r.Parse(b, checkCRC)
+	return r, kind, err
+}
+
+// Parse is [Parse] into r.
+func (r *Record) Parse(b []byte, checkCRC bool) (Kind, error) {
+	*r = Record{}
 	version, err := versionOf(b)
 	if err != nil {
-		return Record{}, 0, err
+		return 0, err
 	}
 	if version == 0 {
-		return Record{Size: TotalSize(b)}, KindBlank, nil
+		r.Size = TotalSize(b)
+		return KindBlank, nil
 	}
-	r := Record{Version: version}
+	r.Version = version
 	if err = r.readSize(b); err != nil {
-		return Record{}, 0, err
+		*r = Record{}
+		return 0, err
 	}
 	rec := b[:r.Size:r.Size]
 	at, err := r.readHeader(rec)
 	if err != nil {
-		return Record{}, 0, err
+		*r = Record{}
+		return 0, err
 	}
 	if err = r.readBlocks(rec, at); err != nil {
-		return Record{Version: version, Size: r.Size}, 0, err
+		*r = Record{Version: version, Size: r.Size}
+		return 0, err
 	}
 	if checkCRC && len(r.Body) > 0 {
 		if crc := CRC(r.Body); crc != r.BodyCRC {
-			return r, 0, newError(BadCRC, bodyCRCAt, "stored %08x, %d bytes of body have %08x", r.BodyCRC, len(r.Body), crc)
+			return 0, newError(BadCRC, bodyCRCAt, "stored %08x, %d bytes of body have %08x", r.BodyCRC, len(r.Body), crc)
 		}
 	}
 	if checkCRC {
 		if at, torn := r.torn(rec); torn {
-			return r, 0, newError(Torn, at, "a sector of zeros")
+			return 0, newError(Torn, at, "a sector of zeros")
 		}
 	}
-	return r, KindMessage, nil
+	return KindMessage, nil
 }
 
 // sectorBytes is what a disk writes as a whole; segments begin at multiples of it.

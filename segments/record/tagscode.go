@@ -24,11 +24,8 @@ func (r *Record) TagsCode(delay func(level int) (ms int64, highest int)) int64 {
 			}
 		}
 	}
-	tags, found := properties.Get(messages.PropertyTags)
-	if !found {
-		return 0
-	}
-	return int64(messages.JavaHash(tags))
+	tags, _ := properties.Get(messages.PropertyTags)
+	return int64(messages.JavaHash(tags)) // 0 without tags
 }
 
 // delayLevel returns the DELAY property, 0 if there is none or it is no number of 32 bits.

@@ -2,13 +2,10 @@ package crash_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +18,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/testkit/crash"
+	"github.com/actormq/actormq/testkit/process"
 )
 
 // sizes of the node's files: small, so that everything rolls.
@@ -30,61 +28,27 @@ var sizes = store.Params{
 
 // node is a process of actormq.
 type node struct {
+	*process.Process
+
 	t       *testing.T
 	program string
 	dir     string
 	broker  string
-	cmd     *exec.Cmd
-	ended   chan error
-	said    said // standard error, of all its lives
+	said    process.Said // of all its lives
 }
 
-// said is what a process has said so far.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// buildNode builds the program.
 func buildNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{t: t, program: filepath.Join(t.TempDir(), "actormq"), dir: t.TempDir()}
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", n.program, "github.com/actormq/actormq/cmd/actormq").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return n
-}
-
-// port is a free one on loopback.
-func port(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
+	program, err := process.Build(t.TempDir())
+	require.NoError(t, err)
+	return &node{t: t, program: program, dir: t.TempDir()}
 }
 
 // start starts the node, with further key=value settings, and returns when it serves.
 func (n *node) start(more ...string) {
 	n.t.Helper()
-	n.broker = port(n.t)
-	args := []string{"node", "--durable", "--store-dir", n.dir, "--listen", n.broker, "--namesrv-listen", port(n.t), "--log-level", "warn"}
+	n.broker = process.Port(n.t, 1).String()
+	args := []string{"--durable", "--store-dir", n.dir, "--listen", n.broker, "--namesrv-listen", process.Port(n.t, 1).String(), "--log-level", "warn"}
 	for key, value := range map[string]any{
 		"vipChannel": false, "mappedFileSizeCommitLog": sizes.SegmentBytes, "mappedFileSizeConsumeQueue": sizes.ConsumeQueueFileBytes,
 		"maxHashSlotNum": sizes.IndexSlots, "maxIndexNum": sizes.IndexEntries,
@@ -94,42 +58,7 @@ func (n *node) start(more ...string) {
 	for _, pair := range more {
 		args = append(args, "--set", pair)
 	}
-	n.cmd = exec.Command(n.program, args...)
-	n.cmd.Stderr = &n.said
-	out, err := n.cmd.StdoutPipe()
-	require.NoError(n.t, err)
-	require.NoError(n.t, n.cmd.Start())
-	n.ended = make(chan error, 1)
-	lines := bufio.NewScanner(out)
-	ready := make(chan bool, 1)
-	go func() {
-		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), "ready") {
-				ready <- true
-			}
-		}
-		n.ended <- n.cmd.Wait()
-		close(ready)
-	}()
-	select {
-	case ok := <-ready:
-		require.True(n.t, ok, "the node has ended: %s", n.said.String())
-	case <-time.After(time.Minute):
-		n.t.Fatal("the node is not ready: ", n.said.String())
-	}
-}
-
-// signal sends a signal; end waits until the process has gone after one.
-func (n *node) signal(s syscall.Signal) { require.NoError(n.t, n.cmd.Process.Signal(s)) }
-
-func (n *node) end(s syscall.Signal) {
-	n.t.Helper()
-	n.signal(s)
-	select {
-	case <-n.ended:
-	case <-time.After(time.Minute):
-		n.t.Fatal("the node does not end: ", n.said.String())
-	}
+	n.Process = process.Start(n.t, &n.said, n.program, args...)
 }
 
 // load sends to a node from several connections, and keeps what was acknowledged.
@@ -257,21 +186,21 @@ func TestKillingANode(t *testing.T) {
 		}()
 		l.await(t, l.total()+1+rnd.IntN(150))
 		if round%7 == 2 {
-			n.signal(syscall.SIGSTOP)
+			n.Signal(syscall.SIGSTOP)
 			select {
 			case <-time.After(time.Duration(1+rnd.IntN(2)) * time.Second):
 			case <-done:
 				t.Fatal("the node went away")
 			}
-			n.signal(syscall.SIGCONT)
+			n.Signal(syscall.SIGCONT)
 			l.await(t, l.total()+50)
 		}
 		if round%10 == 9 {
 			cancel()
 			<-done
-			n.end(syscall.SIGTERM)
+			require.NoError(t, n.End(syscall.SIGTERM))
 		} else {
-			n.end(syscall.SIGKILL)
+			_ = n.End(syscall.SIGKILL) // which is an error
 			<-done
 			cancel()
 		}
@@ -316,8 +245,8 @@ func TestAFullFileSystem(t *testing.T) {
 	full := l.total()
 	require.Positive(t, full)
 	require.NoError(t, resize(syscall.MS_REMOUNT, "30m"))
-	l.await(t, full+100) // goes on by itself
-	n.end(syscall.SIGKILL)
+	l.await(t, full+100)       // goes on by itself
+	_ = n.End(syscall.SIGKILL) // which is an error
 	<-done
 	cancel()
 	dir := crash.Directory{Params: sizes}

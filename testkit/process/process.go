@@ -1,0 +1,142 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a node may take to start and to end.
+const patience = time.Minute
+
+// Said is what a process says, and may go on over several lives. Safe for concurrent use.
+type Said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *Said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+// String is all of it.
+func (s *Said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// Build builds the program into a folder and returns its path.
+func Build(dir string) (string, error) {
+	program := filepath.Join(dir, "actormq")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "github.com/actormq/actormq/cmd/actormq").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the program: %w: %s", err, out)
+	}
+	return program, nil
+}
+
+// Port is an address on loopback where so many ports in a row are free, the first of which it names.
+func Port(t testing.TB, row int) Address {
+	t.Helper()
+	for range 100 {
+		first := 20000 + rand.IntN(12000-row)
+		if free(first, row) {
+			return Address(first)
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+// Address is a port on loopback.
+type Address int
+
+// Beside is the address of a port so much further.
+func (p Address) Beside(n int) Address { return p + Address(n) }
+
+// String is host:port.
+func (p Address) String() string { return fmt.Sprint("127.0.0.1:", int(p)) }
+
+func free(first, row int) bool {
+	for port := first; port < first+row; port++ {
+		l, err := net.Listen("tcp", Address(port).String())
+		if err != nil {
+			return false
+		}
+		_ = l.Close() // it was only to see that it can be had
+	}
+	return true
+}
+
+// Process is a node that runs.
+type Process struct {
+	t     testing.TB
+	said  *Said
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// Start starts `program node args` and returns when it serves. Standard error goes to said.
+func Start(t testing.TB, said *Said, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, said: said, cmd: exec.Command(program, append([]string{"node"}, args...)...), ended: make(chan error, 1)}
+	p.cmd.Stderr = said
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	lines := bufio.NewScanner(out)
+	ready := make(chan bool, 1)
+	go func() {
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "ready") {
+				ready <- true
+			}
+		}
+		p.ended <- p.cmd.Wait()
+		close(ready)
+	}()
+	select {
+	case ok := <-ready:
+		require.True(t, ok, "the node has ended: %s", said)
+	case <-time.After(patience):
+		require.FailNow(t, "the node is not ready", "%s", said)
+	}
+	return p
+}
+
+// PID is the process's number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// End sends a signal and waits until the process has gone. The error is how it ended.
+func (p *Process) End(s syscall.Signal) error {
+	p.t.Helper()
+	p.Signal(s)
+	select {
+	case err := <-p.ended:
+		return err
+	case <-time.After(patience):
+		require.FailNow(p.t, "the node does not end", "%s", p.said)
+		return nil
+	}
+}

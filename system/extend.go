@@ -34,17 +34,23 @@ type (
 	Position = extension.Position
 )
 
-// PutHook looks at every message before it is encoded, on the goroutine of the put's caller. The messages that the store puts
+// PutHook looks at every message before it is encoded, while the put's caller waits. The messages that the store puts
 // itself (due delayed ones, ops and commits of transactions) do not pass: they were taken when they came. A batch passes as
 // its envelope, a half message under its half topic.
 type PutHook struct {
 	Name string
-	// Func may change the message, which is a copy for it; the bytes of Body are the caller's: replace them, do not change
-	// them. An error refuses the put with MESSAGE_ILLEGAL. It must not block, and must not call Put.
+	// Func may change the message, which is a copy for it until it returns. An error refuses the put with MESSAGE_ILLEGAL. Calls run
+	// side by side, each on a goroutine of its own. It should not block, and must not call Put.
 	Func func(*messages.Message) error
-	// Budget is how long a call may take; default 100 ms. A call can't be interrupted: what comes later is not sent to a
-	// function that does not come back.
+	// Inline: Func runs on the goroutine of the put's caller, which is quicker by some microseconds. Nobody is rescued from a call
+	// that does not come back, and the bytes of Body are the caller's: replace them, do not change them.
+	Inline bool
+	// Budget is how long a put waits for a call; default 100 ms. Then it goes on without the function, as after a panic, and nothing
+	// is sent to the function until that call has come back.
 	Budget time.Duration
+	// Average is how long many calls may take; default 100 µs. When they take more, and more than a twentieth of the time, the
+	// function is left out for Policy.MaxBackoff.
+	Average time.Duration
 	// Refuse: when the function panics, or is left out because it fails again and again or does not come back, puts are
 	// refused with SERVICE_NOT_AVAILABLE; else they pass by it, as their callers have given them.
 	Refuse bool

@@ -111,10 +111,11 @@ func (s *Store) preparePlugged() {
 	p.readers, p.lives = map[string]actors.Peer{}, map[string]*hosted{}
 	s.cast.system.Extensions.Register(&storeExtension{s})
 	for _, h := range s.opt.PutHooks {
-		budget := h.Budget
+		budget, average := h.Budget, h.Average
 		def(&budget, 100*time.Millisecond)
+		def(&average, 100*time.Microsecond)
 		p.hooks = append(p.hooks, &hook{refuse: h.Refuse, Hook: extension.NewHook(extension.HookConfig{
-			Name: h.Name, Func: h.Func, Budget: budget, Policy: h.Policy, Logger: s.opt.Logger,
+			Name: h.Name, Func: h.Func, Inline: h.Inline, Budget: budget, Average: average, Policy: h.Policy, Logger: s.opt.Logger,
 		})})
 	}
 	for _, d := range s.opt.Dispatchers {
@@ -131,11 +132,15 @@ func (s *Store) callHooks(p *messages.PutMessage, m *messages.Message) (*message
 		return m, messages.PutOK, nil
 	}
 	for _, h := range s.plugged.hooks {
-		changed := *m
-		err := h.Call(&changed)
+		err := h.LeftOut()
+		if err != nil && !h.refuse {
+			continue // what most puts see of a hook that is broken
+		}
+		if err == nil {
+			err = h.Call(m, &p.Scratch)
+		}
 		switch {
 		case err == nil:
-			p.Scratch = changed
 			m = &p.Scratch
 		case !errors.Is(err, extension.ErrHook):
 			return nil, messages.MessageIllegal, fmt.Errorf("%w: %w", ErrRefused, err)
@@ -291,6 +296,9 @@ func (s *Store) unplug(ctx context.Context) {
 		if _, err := answers[i].Wait(ctx); err != nil {
 			s.opt.Logger.Error().Err(err).Str("extension", p.name).Msg("an extension does not come to its end: it is left behind")
 		}
+	}
+	for _, h := range s.plugged.hooks {
+		h.Close()
 	}
 	s.plugged.end()
 	s.plugged.mu.Lock()

@@ -72,9 +72,10 @@ func TestAHookSeesTheHalfMessageAndNotWhatEndsTheTransaction(t *testing.T) {
 }
 
 func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
-	for _, refuse := range []bool{false, true} {
+	for _, kind := range []struct{ refuse, inline bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		refuse := kind.refuse
 		fixture.Bubble(t, func(t *testing.T) {
-			s := openIn(t, hooked(system.PutHook{Name: "bad", Refuse: refuse, Func: func(m *messages.Message) error {
+			s := openIn(t, hooked(system.PutHook{Name: "bad", Refuse: refuse, Inline: kind.inline, Func: func(m *messages.Message) error {
 				m.Body = nil
 				panic("always")
 			}}))
@@ -104,29 +105,80 @@ func TestAPutHookThatPanicsIsPassedByOrRefuses(t *testing.T) {
 	}
 }
 
-func TestAPutHookThatDoesNotComeBackCostsOnlyThoseWhoAreInIt(t *testing.T) {
+func TestAPutGoesOnWithoutAHookThatDoesNotComeBack(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := openIn(t, hooked(system.PutHook{Name: "stuck", Func: func(*messages.Message) error {
+		seen := make(chan string, 50)
+		s := openIn(t, hooked(system.PutHook{Name: "stuck", Func: func(m *messages.Message) error {
 			<-release
+			seen <- string(m.Body)
+			m.Body = []byte("spoilt")
 			return nil
 		}}))
-		stuck := make(chan error, 1)
-		go func() {
-			_, err := s.Put(t.Context(), message("T", 0, "first"))
-			stuck <- err
-		}()
-		sleep(time.Second)
+		began := time.Now()
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				m := message("T", 0, "whole")
+				_, err := s.Put(t.Context(), m)
+				require.NoError(t, err)
+				copy(m.Body, "mine!") // the bytes are the caller's again
+			})
+		}
+		callers.Wait()
+		require.Equal(t, 100*time.Millisecond, time.Since(began), "each caller waits for the budget, and no longer")
 		for range 100 {
-			_, err := s.Put(t.Context(), message("T", 0, "passes by"))
+			_, err := s.Put(t.Context(), message("T", 0, "whole"))
 			require.NoError(t, err)
 		}
-		require.Equal(t, extension.Parked, status(t, s, "stuck").State)
+		require.Equal(t, 100*time.Millisecond, time.Since(began), "those that follow do not wait")
 		require.ErrorIs(t, status(t, s, "stuck").LastError, extension.ErrStalled)
+		sleep(time.Minute)
+		require.Equal(t, extension.Stalled, status(t, s, "stuck").State)
 		close(release)
-		require.NoError(t, <-stuck)
+		sleep(0)
+		require.Equal(t, "whole", <-seen, "what it sees is its own")
+		require.Equal(t, extension.Running, status(t, s, "stuck").State)
+		for _, body := range readable(t, s, messages.QueueKey{Topic: "T"}) {
+			require.Equal(t, "whole", body)
+		}
+		_, err := s.Put(t.Context(), message("T", 0, "whole"))
+		require.NoError(t, err)
+		require.Equal(t, "spoilt", readable(t, s, messages.QueueKey{Topic: "T"})[150], "it takes part again")
 		require.NoError(t, s.Close(t.Context()))
 	})
+}
+
+func TestAHookThatTakesMoreTimeThanPutsCanSpareIsLeftOut(t *testing.T) {
+	for _, inline := range []bool{false, true} {
+		fixture.Bubble(t, func(t *testing.T) {
+			s := openIn(t, hooked(system.PutHook{Name: "slow", Inline: inline, Func: func(*messages.Message) error {
+				<-time.After(time.Millisecond) // a thousand times what a put takes
+				return nil
+			}}))
+			for range 600 { // seldom: it takes a hundredth of the time
+				_, err := s.Put(t.Context(), message("T", 0, "x"))
+				require.NoError(t, err)
+				sleep(99 * time.Millisecond)
+			}
+			require.EqualValues(t, 600, status(t, s, "slow").Handled)
+			require.Equal(t, extension.Running, status(t, s, "slow").State)
+			require.Equal(t, time.Millisecond, status(t, s, "slow").LastTook)
+			began := time.Now()
+			for range 20_000 { // one after the other
+				_, err := s.Put(t.Context(), message("T", 0, "x"))
+				require.NoError(t, err)
+			}
+			require.Less(t, time.Since(began), 250*time.Millisecond)
+			st := status(t, s, "slow")
+			require.Equal(t, extension.Parked, st.State)
+			require.ErrorContains(t, st.LastError, "more time than puts can spare")
+			require.EqualValues(t, 1, st.Failures)
+			sleep(11 * time.Second)
+			require.Equal(t, extension.Running, status(t, s, "slow").State)
+			require.NoError(t, s.Close(t.Context()))
+		})
+	}
 }
 
 func TestAListenerIsToldWhichQueuesHaveGrown(t *testing.T) {
@@ -257,4 +309,58 @@ func TestCustomActorsDispatchServeAndComeBackAfterAPanic(t *testing.T) {
 		require.Equal(t, 2, c.ends, "after the panic, and when the store closed")
 
 	})
+}
+
+func TestABrokenExtensionIsReportedAndPutsGoOn(t *testing.T) {
+	want := map[string]map[string]extension.State{
+		"hook":       {"panics": extension.Parked, "blocks": extension.Stalled, "slow": extension.Parked},
+		"dispatcher": {"panics": extension.Parked, "blocks": extension.Stalled, "slow": extension.Running},
+		"listener":   {"panics": extension.Parked, "blocks": extension.Stalled, "slow": extension.Running},
+		"service":    {"panics": extension.Parked, "blocks": extension.Running, "slow": extension.Running},
+	}
+	for kind, plug := range breakers {
+		for _, fault := range []string{"panics", "blocks", "slow"} {
+			t.Run(kind+" "+fault, func(t *testing.T) {
+				fixture.Bubble(t, func(t *testing.T) {
+					release := make(chan struct{})
+					opt := small(memfs.New())
+					plug(&opt, faults(release)[fault])
+					s := openIn(t, opt)
+					began := time.Now()
+					for range 1000 {
+						_, err := s.Put(t.Context(), message("T", 0, "x"))
+						require.NoError(t, err)
+					}
+					require.Less(t, time.Since(began), 200*time.Millisecond, "of virtual time: what puts have waited")
+					if fault == "slow" && kind != "hook" {
+						sleep(10*time.Millisecond + time.Microsecond)
+					} else {
+						sleep(40 * time.Second)
+					}
+					if kind == "hook" && fault != "blocks" { // it has been tried again meanwhile
+						for range 1000 {
+							_, err := s.Put(t.Context(), message("T", 0, "x"))
+							require.NoError(t, err)
+						}
+					}
+					st := status(t, s, "broken")
+					require.Equal(t, want[kind][fault], st.State)
+					switch {
+					case fault == "panics":
+						require.ErrorIs(t, st.LastError, messages.ErrPanicked)
+					case fault == "slow" && kind == "dispatcher":
+						require.Positive(t, st.LagBytes)
+					case fault == "slow" && kind == "listener":
+						require.Equal(t, time.Millisecond, st.LastTook)
+					case kind == "service":
+						require.Equal(t, began, st.CallSince)
+					default:
+						require.Error(t, st.LastError)
+					}
+					close(release)
+					require.NoError(t, s.Close(t.Context()))
+				})
+			})
+		}
+	}
 }

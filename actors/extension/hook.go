@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -19,108 +20,250 @@ const KindHook = "put hook"
 // ErrHook: a put hook has panicked, is too slow, or does not come back.
 var ErrHook = errors.New("a put hook does not work")
 
-// errBudget: a call of a hook took longer than its budget.
-var errBudget = errors.New("over its time budget")
+// errBudget: a call of an inline hook took longer than its budget; errShare: the calls together took too long.
+var (
+	errBudget = errors.New("over its time budget")
+	errShare  = errors.New("its calls take more time than puts can spare")
+)
+
+// share is the part of the time that calls may take beyond their average: a twentieth.
+const share = 20
 
 // HookConfig is what a hook is made of.
 type HookConfig struct {
-	Name   string
-	Func   func(*messages.Message) error
-	Budget time.Duration // of one call
-	Policy Policy
-	Logger zerolog.Logger
+	Name    string
+	Func    func(*messages.Message) error
+	Inline  bool          // on the caller's goroutine: nobody is rescued from a call that does not come back
+	Budget  time.Duration // of one call
+	Average time.Duration // of many
+	Policy  Policy
+	Logger  zerolog.Logger
 }
 
-// Hook calls a user's function on its caller's goroutine, and leaves it out for Policy.MaxBackoff when it panics or takes too
-// long again and again. It is no actor: a put has no time for one. Safe for concurrent use.
+// Hook calls a user's function for a put and bounds what that costs: a call is given up after Budget, and the function is left out
+// for Policy.MaxBackoff when it panics or is given up again and again, or when its calls take more than Average each and a
+// twentieth of the time, with Budget on top, together. While a call that was given up has not come back there is no other.
+// To pass by a function that is left out costs one load. It is no actor: a put has no time for one. Safe for concurrent use.
 type Hook struct {
 	cfg  HookConfig
 	made time.Time
+	pass atomic.Pointer[error] // nil: it is called; else why not
 
-	inFlight atomic.Int64
-	moved    atomic.Int64 // when a call last came back, or began while there was no other; ns since made
-	shut     atomic.Int64 // until when the function is left out; ns since made, 0: it is not
-	handled  atomic.Int64
-	mu       sync.Mutex // of strikes and board: failures only
-	strikes  strikes
-	board    *board
+	debt    atomic.Int64 // ns that calls took beyond their average
+	since   atomic.Int64 // when it was last worked out; ns since made
+	took    atomic.Int64 // the last call, ns
+	handled atomic.Int64
+	calls   sync.Pool // of hookCall
+
+	mu      sync.Mutex // of what follows: failures only
+	strikes strikes
+	board   *board
+	left    int         // calls that were given up and have not come back
+	reopen  *time.Timer // set while the function is left out
+}
+
+// hookCall is one call. Who sets over first has the last word: the function, or its caller that has waited long enough.
+type hookCall struct {
+	message messages.Message
+	done    chan error // holds one
+	timer   *time.Timer
+	over    atomic.Bool
 }
 
 // NewHook returns a hook.
 func NewHook(cfg HookConfig) *Hook {
-	return &Hook{cfg: cfg, made: time.Now(), strikes: strikes{policy: cfg.Policy.Defaults()}, board: newBoard(KindHook, cfg.Name)}
+	h := &Hook{cfg: cfg, made: time.Now(), strikes: strikes{policy: cfg.Policy.Defaults()}, board: newBoard(KindHook, cfg.Name)}
+	h.calls.New = func() any {
+		c := &hookCall{done: make(chan error, 1), timer: time.NewTimer(cfg.Budget)}
+		c.timer.Stop()
+		return c
+	}
+	return h
 }
 
-// Call calls the function. ErrHook says that the function was left out or did not work, and then the message may be half
-// changed; any other error is the function's own.
-func (h *Hook) Call(m *messages.Message) error {
-	now := h.now()
-	if until := h.shut.Load(); until > now {
-		return fmt.Errorf("%w: %s is left out", ErrHook, h.cfg.Name)
+// LeftOut says why puts pass by the function; nil: they do not.
+func (h *Hook) LeftOut() error {
+	if why := h.pass.Load(); why != nil {
+		return *why
 	}
-	if h.inFlight.Add(1) == 1 {
-		h.moved.Store(now)
-	} else if now-h.moved.Load() > int64(h.cfg.Budget) {
-		h.inFlight.Add(-1)
-		h.failed(fmt.Errorf("%w: no call comes back", ErrStalled), Stalled)
+	return nil
+}
+
+// Call calls the function with a copy of the message and puts what it has made of it into out, which may be the same one. On an
+// error out is as it was: ErrHook says that the function did not work, any other is the function's own.
+func (h *Hook) Call(m, out *messages.Message) error {
+	began := h.now()
+	c := h.calls.Get().(*hookCall)
+	err, back := h.call(c, m)
+	if !back {
+		h.failed(fmt.Errorf("%w: a call takes longer than %v", ErrStalled, h.cfg.Budget), true)
+		h.charge(h.cfg.Budget)
 		return fmt.Errorf("%w: %s: %w", ErrHook, h.cfg.Name, ErrStalled)
 	}
-	err := actors.Protect(h.cfg.Name, func() error { return h.cfg.Func(m) })
-	back := h.now()
-	h.moved.Store(back)
-	h.inFlight.Add(-1)
+	took := time.Duration(h.now() - began)
+	h.took.Store(int64(took))
+	h.charge(took)
 	if errors.Is(err, messages.ErrPanicked) {
-		h.failed(err, BackingOff)
-		return fmt.Errorf("%w: %w", ErrHook, err)
+		h.failed(err, false)
+		return fmt.Errorf("%w: %w", ErrHook, err) // the message may be half changed, and the call is not used again
 	}
-	if took := time.Duration(back - now); took > h.cfg.Budget {
-		h.failed(fmt.Errorf("%w: %v of %v", errBudget, took, h.cfg.Budget), BackingOff)
-		return err // it has come back all the same
+	if took > h.cfg.Budget {
+		h.failed(fmt.Errorf("%w: %v of %v", errBudget, took, h.cfg.Budget), false)
+	} else {
+		h.handled.Add(1)
 	}
-	h.handled.Add(1)
+	if err == nil {
+		*out = c.message
+	}
+	c.message = messages.Message{}
+	h.calls.Put(c)
 	return err
+}
+
+// call makes one call; false when it was given up, and then the call belongs to the function.
+func (h *Hook) call(c *hookCall, m *messages.Message) (error, bool) {
+	if h.cfg.Inline {
+		c.message = *m
+		return actors.Protect(h.cfg.Name, func() error { return h.cfg.Func(&c.message) }), true
+	}
+	// The function may come back after the put, whose bytes are its caller's again then: it gets its own.
+	c.message = *m
+	text := m.Topic + string(m.Properties)
+	c.message.Topic, c.message.Properties = text[:len(m.Topic)], messages.Properties(text[len(m.Topic):])
+	c.message.Body = bytes.Clone(m.Body)
+	c.over.Store(false)
+	c.timer.Reset(h.cfg.Budget)
+	go h.apart(c)
+	select {
+	case err := <-c.done:
+		c.timer.Stop()
+		return err, true
+	case <-c.timer.C:
+	}
+	if c.over.CompareAndSwap(false, true) {
+		return nil, false
+	}
+	return <-c.done, true
+}
+
+// apart makes a call on a goroutine of its own.
+func (h *Hook) apart(c *hookCall) {
+	err := fmt.Errorf("the goroutine has ended: %w", messages.ErrPanicked) // by runtime.Goexit
+	defer func() {
+		if c.over.CompareAndSwap(false, true) {
+			c.done <- err
+			return
+		}
+		h.cameBack()
+	}()
+	err = actors.Protect(h.cfg.Name, func() error { return h.cfg.Func(&c.message) })
 }
 
 func (h *Hook) now() int64 { return int64(time.Since(h.made)) }
 
-// failed counts a failure; after too many the function is left out for a while.
-func (h *Hook) failed(cause error, state State) {
+// charge notes what a call took. What is beyond the average is a debt that time pays off.
+func (h *Hook) charge(took time.Duration) {
+	switch debt := h.debt.Add(int64(took - h.cfg.Average)); {
+	case debt <= 0:
+		h.debt.Store(0) // quick calls are no credit
+		h.since.Store(h.now())
+		return
+	case debt <= int64(h.cfg.Budget):
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, park := h.strikes.failed(time.Now(), true); park {
-		h.strikes.forget()
-		state = Parked
-		pause := h.strikes.policy.MaxBackoff
-		h.shut.Store(h.now() + int64(pause))
-		h.cfg.Logger.Error().Err(cause).Str("extension", h.cfg.Name).Dur("for", pause).Msg("a put hook is left out for a while")
+	now := h.now()
+	debt := h.debt.Add(-(now - h.since.Swap(now)) / share)
+	if debt > int64(h.cfg.Budget) && h.reopen == nil {
+		h.leaveOut(fmt.Errorf("%w: %v on average, the last one %v", errShare, h.cfg.Average, took))
+		h.board.change(func(s *Status) { s.Failures++ })
 	}
-	h.board.change(func(s *Status) {
-		s.State, s.LastError, s.LastFailed = state, cause, time.Now()
-		s.Failures++
-	})
 }
 
-// Resume has the function called again.
-func (h *Hook) Resume() {
+// failed counts a failure; after too many the function is left out for a while.
+func (h *Hook) failed(cause error, givenUp bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.board.change(func(s *Status) {
+		s.LastError, s.LastFailed = cause, time.Now()
+		s.Failures++
+	})
+	if givenUp {
+		h.left++
+		h.passBy()
+	}
+	if _, park := h.strikes.failed(time.Now(), true); park && h.reopen == nil {
+		h.leaveOut(cause)
+	}
+}
+
+// leaveOut leaves the function out for a while.
+func (h *Hook) leaveOut(cause error) {
+	pause := h.strikes.policy.MaxBackoff
+	h.cfg.Logger.Error().Err(cause).Str("extension", h.cfg.Name).Dur("for", pause).Msg("a put hook is left out for a while")
+	h.board.change(func(s *Status) { s.LastError, s.LastFailed = cause, time.Now() })
+	h.reopen = time.AfterFunc(pause, func() { h.again(false) })
+	h.passBy()
+}
+
+// again has the function called again.
+func (h *Hook) again(resumed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.reopen != nil {
+		h.reopen.Stop()
+		h.reopen = nil
+	}
+	if resumed {
+		h.left = 0 // they are not waited for any longer
+	}
 	h.strikes.forget()
-	h.shut.Store(0)
-	h.board.change(func(s *Status) { s.State, s.Restarts = Running, s.Restarts+1 })
+	h.debt.Store(0)
+	h.since.Store(h.now())
+	h.board.change(func(s *Status) { s.Restarts++ })
+	h.passBy()
+}
+
+// cameBack notes that a call that was given up is over.
+func (h *Hook) cameBack() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left = max(0, h.left-1)
+	h.passBy()
+}
+
+// passBy says whether puts pass by the function, and why.
+func (h *Hook) passBy() {
+	var why *error
+	state := Running
+	switch {
+	case h.reopen != nil:
+		err := fmt.Errorf("%w: %s is left out", ErrHook, h.cfg.Name)
+		why, state = &err, Parked
+	case h.left > 0:
+		err := fmt.Errorf("%w: %s: %w", ErrHook, h.cfg.Name, ErrStalled)
+		why, state = &err, Stalled
+	}
+	h.board.change(func(s *Status) { s.State = state })
+	h.pass.Store(why)
+}
+
+// Resume has the function called again at once, whatever came of earlier calls.
+func (h *Hook) Resume() { h.again(true) }
+
+// Close ends what the hook has running of its own.
+func (h *Hook) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.reopen != nil {
+		h.reopen.Stop()
+	}
 }
 
 // Status tells what the hook does.
 func (h *Hook) Status() Status {
 	s := *h.board.now.Load()
-	s.Handled = h.handled.Load()
-	now := h.now()
-	switch {
-	case h.shut.Load() > now:
-		s.State = Parked
-	case h.inFlight.Load() > 0 && now-h.moved.Load() > int64(h.cfg.Budget):
-		s.State = Stalled
-	default:
-		s.State = Running
-	}
+	s.Handled, s.LastTook = h.handled.Load(), time.Duration(h.took.Load())
 	return s
 }

@@ -65,6 +65,7 @@ func (r *runner) run(fn func(context.Context) error) {
 	r.call++
 	r.busy = true
 	call, self := r.call, r.self
+	r.board.change(func(s *Status) { s.CallSince = time.Now() })
 	ctx, end := context.WithCancelCause(r.ctx)
 	r.end = end
 	if !r.patient {
@@ -87,6 +88,7 @@ func (r *runner) done(m callDone, handled int) bool {
 	}
 	stalled := r.stalled
 	r.stalled = false
+	r.board.change(func(s *Status) { s.LastTook, s.CallSince = time.Since(s.CallSince), time.Time{} })
 	if m.err == nil {
 		r.strikes.succeeded()
 		r.board.change(func(s *Status) { s.State, s.Handled = Running, s.Handled+int64(handled) })

@@ -28,6 +28,8 @@ type Status struct {
 	Restarts   int64 // how often it was tried again
 	LastError  error
 	LastFailed time.Time
+	LastTook   time.Duration // the last call that has come back
+	CallSince  time.Time     // when the call that runs has begun; zero: none runs. Not of a hook
 
 	// Of a dispatcher. Position: everything below is handled. LagBytes: from there to the end of what it may see. Skipped:
 	// bytes that it will never see, because they were deleted or damaged before it came there.

@@ -80,7 +80,7 @@ func New(cfg Config) *Window {
 
 // Plug adds the window to a store's options: a hook and a dispatcher.
 func (w *Window) Plug(opt *system.Options) {
-	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "dedupe-hook", Func: w.hook})
+	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "dedupe-hook", Inline: true, Func: w.hook})
 	opt.Dispatchers = append(opt.Dispatchers, system.Dispatcher{Name: "dedupe", Load: w.load, Handle: w.handle})
 }
 

@@ -59,7 +59,7 @@ func New(cfg Config) *Timer {
 // Plug adds the timer to a store's options: a hook, a dispatcher and a service.
 func (t *Timer) Plug(opt *system.Options) {
 	kept := &snapshot{}
-	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "timer-hook", Func: t.hook, Refuse: true})
+	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "timer-hook", Inline: true, Func: t.hook, Refuse: true})
 	opt.Dispatchers = append(opt.Dispatchers, system.Dispatcher{
 		Name: "timer", Load: func(s *system.Store) (system.Position, bool, error) { return kept.load(s, t.state) },
 		Handle: func(_ context.Context, b *system.Batch) error { return t.handle(b, kept) },

@@ -49,7 +49,7 @@ type PutHook struct {
 	// is sent to the function until that call has come back.
 	Budget time.Duration
 	// Average is how long many calls may take; default 100 µs. When they take more, and more than a twentieth of the time, the
-	// function is left out for Policy.MaxBackoff.
+	// function is left out for Policy.MaxBackoff. Not with Refuse: there puts are as slow as the function.
 	Average time.Duration
 	// Refuse: when the function panics, or is left out because it fails again and again or does not come back, puts are
 	// refused with SERVICE_NOT_AVAILABLE; else they pass by it, as their callers have given them.

@@ -61,7 +61,7 @@ const (
 
 // BenchmarkPutBesideABrokenExtension shows that an extension of any kind that panics on each message, one that does not come back
 // and one that is a thousand times too slow leave the rate and the latency of puts as they are. A round puts to a store with
-// the extension and to one without, in turn; slower-% is the median of the rounds' ratios, p99-slower-% that of all puts.
+// the extension and to one without, in turn; what is reported is the median over the rounds, of the ratios too.
 func BenchmarkPutBesideABrokenExtension(b *testing.B) {
 	for _, kind := range []string{"none", "hook", "dispatcher", "listener", "service"} {
 		for _, fault := range []string{"panics", "blocks", "slow"} {
@@ -88,17 +88,18 @@ func beside(b *testing.B, kind, fault string, callers int) {
 		stores[i] = s
 		putRound(b, s, callers) // warm
 	}
-	var ratios []float64
-	var rates, latencies [2][]time.Duration
+	var none, slower figures
 	for n := 0; b.Loop(); n++ {
-		var took [2]time.Duration
+		var took [2]figures
 		for k := range stores {
 			i := (k + n) % 2
-			var l []time.Duration
-			took[i], l = putRound(b, stores[i], callers)
-			rates[i], latencies[i] = append(rates[i], took[i]/round), append(latencies[i], l...)
+			took[i] = putRound(b, stores[i], callers)
 		}
-		ratios = append(ratios, float64(took[1])/float64(took[0]))
+		for name := range took[0] {
+			with, without := took[1][name][0], took[0][name][0]
+			none.add(name, without)
+			slower.add(name, 100*(with/without-1))
+		}
 	}
 	for _, e := range stores[1].Extensions() {
 		reported := e.LastError != nil || e.LastTook >= time.Millisecond || time.Since(e.CallSince) < time.Hour // it is in a call
@@ -106,22 +107,28 @@ func beside(b *testing.B, kind, fault string, callers int) {
 	}
 	close(release)
 	b.ReportMetric(0, "ns/op") // of a round: says nothing
-	b.ReportMetric(float64(part(rates[0], 0.5)), "none-ns/put")
-	b.ReportMetric(100*(part(ratios, 0.5)-1), "slower-%")
-	for name, p := range map[string]float64{"p50": 0.5, "p99": 0.99} {
-		none := float64(part(latencies[0], p))
-		b.ReportMetric(none, "none-"+name+"-ns")
-		b.ReportMetric(100*(float64(part(latencies[1], p))/none-1), name+"-slower-%")
+	for name := range none {
+		b.ReportMetric(part(none[name], 0.5), "none-"+name+"-ns")
+		b.ReportMetric(part(slower[name], 0.5), name+"-slower-%")
 	}
 	for _, s := range stores {
 		require.NoError(b, s.Close(b.Context()))
 	}
 }
 
-// putRound returns how long it took, and how long some of the puts took.
-func putRound(b *testing.B, s *system.Store, callers int) (time.Duration, []time.Duration) {
+// figures are values of rounds by name: put is the whole time by the number of puts, p50 and p99 are of single puts; all ns.
+type figures map[string][]float64
+
+func (f *figures) add(name string, value float64) {
+	if *f == nil {
+		*f = figures{}
+	}
+	(*f)[name] = append((*f)[name], value)
+}
+
+func putRound(b *testing.B, s *system.Store, callers int) (f figures) {
 	b.Helper()
-	all := make([][]time.Duration, callers)
+	all := make([][]float64, callers)
 	began := time.Now()
 	var running sync.WaitGroup
 	for c := range callers {
@@ -138,18 +145,21 @@ func putRound(b *testing.B, s *system.Store, callers int) (time.Duration, []time
 				if _, err := s.Put(b.Context(), m); err != nil {
 					b.Error(err)
 				}
-				all[c] = append(all[c], time.Since(put))
+				all[c] = append(all[c], float64(time.Since(put)))
 			}
 		})
 	}
 	running.Wait()
-	took := time.Since(began)
+	f.add("put", float64(time.Since(began))/round)
 	require.NoError(b, s.AwaitDispatched(b.Context()))
-	return took, slices.Concat(all...)
+	one := slices.Concat(all...)
+	f.add("p50", part(one, 0.5))
+	f.add("p99", part(one, 0.99))
+	return f
 }
 
 // part is the value below which that part of the values is.
-func part[T float64 | time.Duration](values []T, p float64) T {
+func part(values []float64, p float64) float64 {
 	slices.Sort(values)
 	return values[int(p*float64(len(values)-1))]
 }

@@ -83,7 +83,7 @@ func TestADispatcherSeesTheLogInOrderAndGoesOnWhereItWas(t *testing.T) {
 	require.Equal(t, want, got.take())
 	st := status(t, s, "mine")
 	require.Equal(t, system.ExtensionStatus{
-		Kind: extension.KindDispatcher, Name: "mine", State: extension.Running, Handled: 1500, Position: st.Position,
+		Kind: extension.KindDispatcher, Name: "mine", State: extension.Running, Handled: 1500, Position: st.Position, LastTook: st.LastTook,
 	}, st)
 	_, end := s.LogRange()
 	require.Equal(t, end, st.Position)

@@ -114,6 +114,9 @@ func (s *Store) preparePlugged() {
 		budget, average := h.Budget, h.Average
 		def(&budget, 100*time.Millisecond)
 		def(&average, 100*time.Microsecond)
+		if h.Refuse {
+			average = 0 // to leave it out would be worse than slow
+		}
 		p.hooks = append(p.hooks, &hook{refuse: h.Refuse, Hook: extension.NewHook(extension.HookConfig{
 			Name: h.Name, Func: h.Func, Inline: h.Inline, Budget: budget, Average: average, Policy: h.Policy, Logger: s.opt.Logger,
 		})})

@@ -20,11 +20,8 @@ const KindHook = "put hook"
 // ErrHook: a put hook has panicked, is too slow, or does not come back.
 var ErrHook = errors.New("a put hook does not work")
 
-// errBudget: a call of an inline hook took longer than its budget; errShare: the calls together took too long.
-var (
-	errBudget = errors.New("over its time budget")
-	errShare  = errors.New("its calls take more time than puts can spare")
-)
+// errShare: the calls of a hook took too long together.
+var errShare = errors.New("its calls take more time than puts can spare")
 
 // share is the part of the time that calls may take beyond their average: a twentieth.
 const share = 20
@@ -35,7 +32,7 @@ type HookConfig struct {
 	Func    func(*messages.Message) error
 	Inline  bool          // on the caller's goroutine: nobody is rescued from a call that does not come back
 	Budget  time.Duration // of one call
-	Average time.Duration // of many
+	Average time.Duration // of many; 0: they may take what they like
 	Policy  Policy
 	Logger  zerolog.Logger
 }
@@ -107,11 +104,7 @@ func (h *Hook) Call(m, out *messages.Message) error {
 		h.failed(err, false)
 		return fmt.Errorf("%w: %w", ErrHook, err) // the message may be half changed, and the call is not used again
 	}
-	if took > h.cfg.Budget {
-		h.failed(fmt.Errorf("%w: %v of %v", errBudget, took, h.cfg.Budget), false)
-	} else {
-		h.handled.Add(1)
-	}
+	h.handled.Add(1)
 	if err == nil {
 		*out = c.message
 	}
@@ -163,6 +156,9 @@ func (h *Hook) now() int64 { return int64(time.Since(h.made)) }
 
 // charge notes what a call took. What is beyond the average is a debt that time pays off.
 func (h *Hook) charge(took time.Duration) {
+	if h.cfg.Average == 0 {
+		return
+	}
 	switch debt := h.debt.Add(int64(took - h.cfg.Average)); {
 	case debt <= 0:
 		h.debt.Store(0) // quick calls are no credit

@@ -2,13 +2,16 @@ package timer
 
 import (
 	"container/heap"
+	"context"
 	"errors"
 	"math"
 	"path"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
@@ -22,6 +25,7 @@ type entry struct {
 	ID  string `json:"id,omitempty"`
 
 	delivered bool // but the log does not say so yet
+	gone      bool // from the state: delivered, cancelled or deleted
 }
 
 // state is what the log says about timed messages up to a place. Dispatcher and service share it.
@@ -29,6 +33,7 @@ type state struct {
 	mu      sync.Mutex
 	applied int64 // physical offset: everything below is in it
 	waiting map[int64]*entry
+	pending atomic.Int64 // how many those are: puts ask, and must not wait
 	byID    map[string]*entry
 	byTime  entries // with some that have gone already
 	woken   chan struct{}
@@ -65,6 +70,7 @@ func (s *state) apply(m messages.StoredMessage) {
 
 func (s *state) add(e *entry) {
 	s.waiting[e.At] = e
+	s.pending.Store(int64(len(s.waiting)))
 	if e.ID != "" {
 		s.byID[e.ID] = e
 	}
@@ -72,7 +78,9 @@ func (s *state) add(e *entry) {
 }
 
 func (s *state) drop(e *entry) {
+	e.gone = true
 	delete(s.waiting, e.At)
+	s.pending.Store(int64(len(s.waiting)))
 	if e.ID != "" && s.byID[e.ID] == e {
 		delete(s.byID, e.ID)
 	}
@@ -98,30 +106,29 @@ func (s *state) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied, s.waiting, s.byID, s.byTime = 0, map[int64]*entry{}, map[string]*entry{}, nil
+	s.pending.Store(0)
 }
 
-func (s *state) len() int {
+// due are the messages that are due, so many at most, or how long to wait for one. They stay until they are delivered or gone.
+func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.waiting)
-}
-
-// next is the message that is due, or how long to wait for one. It stays until it is delivered or gone.
-func (s *state) next(now time.Time) (*entry, time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.byTime) > 0 {
+	var found []*entry
+	wait := time.Duration(math.MaxInt64)
+	for len(s.byTime) > 0 && len(found) < limit {
 		e := s.byTime[0]
-		if s.waiting[e.At] != e || e.delivered {
-			heap.Pop(&s.byTime)
-			continue
+		if wait = time.UnixMilli(e.Due).Sub(now); wait > 0 {
+			break
 		}
-		if wait := time.UnixMilli(e.Due).Sub(now); wait > 0 {
-			return nil, wait
+		heap.Pop(&s.byTime)
+		if !e.gone && !e.delivered {
+			found = append(found, e)
 		}
-		return e, 0
 	}
-	return nil, math.MaxInt64
+	for _, e := range found {
+		heap.Push(&s.byTime, e)
+	}
+	return found, wait
 }
 
 func (s *state) wake() {
@@ -159,12 +166,13 @@ func (e *entries) Pop() any {
 
 // snapshot keeps the state with its place in the log, in the file extensions/timer.state.json of the store.
 type snapshot struct {
-	saved time.Time
+	taken time.Time         // the last one; the dispatcher's
+	todo  chan snapshotFile // from the dispatcher to the service, which saves: that may take a second
 }
 
 type snapshotFile struct {
 	Position system.Position `json:"position"`
-	Waiting  []*entry        `json:"waiting"`
+	Waiting  []entry         `json:"waiting"`
 }
 
 func (*snapshot) path(s *system.Store) string {
@@ -182,24 +190,48 @@ func (k *snapshot) load(store *system.Store, s *state) (system.Position, bool, e
 	if err != nil || !found || errors.Is(store.CheckPosition(f.Position), extension.ErrPosition) {
 		return system.Position{}, false, err
 	}
-	for _, e := range f.Waiting {
-		s.add(e)
+	for i := range f.Waiting {
+		s.add(&f.Waiting[i])
 	}
 	s.applied = f.Position.Offset
 	return f.Position, true, nil
 }
 
-// save writes the snapshot; only the dispatcher calls it, so the state is that at the position.
-func (k *snapshot) save(store *system.Store, s *state, at system.Position) error {
-	f := snapshotFile{Position: at}
+// take hands the state at a place to whoever saves it, unless that is still busy; only the dispatcher calls it.
+func (k *snapshot) take(s *state, at system.Position) {
+	f := snapshotFile{Position: at, Waiting: s.copied()}
+	select {
+	case k.todo <- f:
+		k.taken = time.Now()
+	default:
+	}
+}
+
+// save saves what is taken until the context ends.
+func (k *snapshot) save(ctx context.Context, store *system.Store) {
+	for {
+		select {
+		case f := <-k.todo:
+			err := actors.Protect("save the snapshot", func() error { return metadata.Save(store.Options().Disk, k.path(store), f) })
+			if err != nil {
+				log := store.Options().Logger
+				log.Error().Err(err).Str("extension", "timer").Msg("the timed messages are not saved; it is tried again")
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// copied are the messages that wait.
+func (s *state) copied() []entry {
 	s.mu.Lock()
-	for _, e := range s.waiting {
-		f.Waiting = append(f.Waiting, e)
+	defer s.mu.Unlock()
+	all := make([]entry, 0, len(s.waiting))
+	for _, e := range s.byTime {
+		if !e.gone {
+			all = append(all, *e)
+		}
 	}
-	s.mu.Unlock()
-	if err := metadata.Save(store.Options().Disk, k.path(store), f); err != nil {
-		return err
-	}
-	k.saved = time.Now()
-	return nil
+	return all
 }

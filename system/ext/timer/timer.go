@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -24,7 +25,7 @@ const (
 // Config is what a timer is made of. The zero value of a field is its default.
 type Config struct {
 	MaxDelay     time.Duration // messages that are due later are refused; default 48 h
-	MaxPending   int           // messages that wait; more are refused; default 100,000
+	MaxPending   int           // messages that wait; more are refused; default 1,000,000 (some 200 MB)
 	SaveInterval time.Duration // of the snapshot; default 10 s
 }
 
@@ -48,7 +49,7 @@ func New(cfg Config) *Timer {
 		cfg.MaxDelay = 48 * time.Hour
 	}
 	if cfg.MaxPending <= 0 {
-		cfg.MaxPending = 100_000
+		cfg.MaxPending = 1_000_000
 	}
 	if cfg.SaveInterval <= 0 {
 		cfg.SaveInterval = 10 * time.Second
@@ -58,13 +59,20 @@ func New(cfg Config) *Timer {
 
 // Plug adds the timer to a store's options: a hook, a dispatcher and a service.
 func (t *Timer) Plug(opt *system.Options) {
-	kept := &snapshot{}
+	kept := &snapshot{todo: make(chan snapshotFile, 1)}
 	opt.PutHooks = append(opt.PutHooks, system.PutHook{Name: "timer-hook", Inline: true, Func: t.hook, Refuse: true})
 	opt.Dispatchers = append(opt.Dispatchers, system.Dispatcher{
 		Name: "timer", Load: func(s *system.Store) (system.Position, bool, error) { return kept.load(s, t.state) },
 		Handle: func(_ context.Context, b *system.Batch) error { return t.handle(b, kept) },
 	})
-	opt.Services = append(opt.Services, system.Service{Name: "timer-service", Run: t.run})
+	opt.Services = append(opt.Services, system.Service{Name: "timer-service", Run: func(ctx context.Context, s *system.Store) error {
+		var saving sync.WaitGroup
+		defer saving.Wait()
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		saving.Go(func() { kept.save(ctx, s) })
+		return t.run(ctx, s)
+	}})
 }
 
 // hook sends a timed message to the timer's topic.
@@ -99,7 +107,7 @@ func (t *Timer) Cancel(ctx context.Context, s *system.Store, id string) error {
 }
 
 // Pending is the number of messages that wait.
-func (t *Timer) Pending() int { return t.state.len() }
+func (t *Timer) Pending() int { return int(t.state.pending.Load()) }
 
 // handle notes what a batch says.
 func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
@@ -118,14 +126,15 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 		t.state.apply(m)
 	}
 	t.state.wake()
-	if time.Since(kept.saved) < t.cfg.SaveInterval {
+	if time.Since(kept.taken) < t.cfg.SaveInterval {
 		return nil
 	}
 	at, err := b.Position()
 	if err != nil {
 		return err
 	}
-	return kept.save(b.Store(), t.state, at)
+	kept.take(t.state, at)
+	return nil
 }
 
 // run delivers what is due.
@@ -135,8 +144,8 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 		return ended(ctx, err)
 	}
 	for ctx.Err() == nil {
-		e, wait := t.state.next(time.Now())
-		if e == nil {
+		due, wait := t.state.due(time.Now(), maxDue)
+		if len(due) == 0 {
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:
@@ -146,7 +155,7 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 			timer.Stop()
 			continue
 		}
-		if err := t.deliver(ctx, s, e); err != nil {
+		if err := t.deliver(s, due); err != nil {
 			return ended(ctx, err)
 		}
 	}
@@ -161,31 +170,67 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// deliver puts a message to its own topic, and then the record that says so.
-func (t *Timer) deliver(ctx context.Context, s *system.Store, e *entry) error {
-	m, err := s.MessageAt(messages.PhysicalOffset(e.At))
-	switch {
-	case errors.Is(err, system.ErrNoMessage): // retention was quicker
-		t.state.gone(e)
-		return nil
-	case err != nil:
-		return err
+// maxDue is how many messages are delivered at once: with a synchronous flush they share its syncs.
+const maxDue = 1024
+
+// deliver puts messages to their own topics, and then the records that say so.
+func (t *Timer) deliver(s *system.Store, due []*entry) error {
+	var own []*messages.Message
+	var there []*entry
+	for _, e := range due {
+		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
+		switch {
+		case errors.Is(err, system.ErrNoMessage): // retention was quicker
+			t.state.gone(e)
+			continue
+		case err != nil:
+			return err
+		}
+		own, there = append(own, restored(&m)), append(there, e)
 	}
+	errs := putAll(s, own)
+	var done []*messages.Message
+	for i, e := range there {
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("deliver the timed message at %d: %w", e.At, errs[i])
+			continue
+		}
+		t.state.delivered(e)
+		done = append(done, &messages.Message{
+			Topic: Topic, Properties: messages.PropertiesOf(map[string]string{doneAt: strconv.FormatInt(e.At, 10)}),
+			BornTimestampMs: time.Now().UnixMilli(),
+		})
+	}
+	if err := errors.Join(putAll(s, done)...); err != nil {
+		errs = append(errs, fmt.Errorf("note what is delivered: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// restored is a timed message as it was put.
+func restored(m *messages.StoredMessage) *messages.Message {
 	own := m.Message
 	own.Topic, _ = m.Properties.Get(messages.PropertyRealTopic)
 	if id, err := strconv.ParseInt(get(m.Properties, messages.PropertyRealQueueID), 10, 32); err == nil {
 		own.QueueID = int32(id)
 	}
 	own.Properties = m.Properties.Without(DeliverMs, ID, messages.PropertyRealTopic, messages.PropertyRealQueueID)
-	if _, err := s.Put(ctx, &own); err != nil {
-		return fmt.Errorf("deliver the timed message at %d: %w", e.At, err)
+	return &own
+}
+
+// putAll puts messages in their order and returns what came of each, once all are answered.
+func putAll(s *system.Store, list []*messages.Message) []error {
+	errs := make([]error, len(list))
+	var answers sync.WaitGroup
+	answers.Add(len(list))
+	for i, m := range list {
+		s.PutAsync(m, true, time.Time{}, func(_ messages.PutResult, err error) {
+			errs[i] = err
+			answers.Done()
+		})
 	}
-	t.state.delivered(e)
-	done := messages.PropertiesOf(map[string]string{doneAt: strconv.FormatInt(e.At, 10)})
-	if _, err := s.Put(ctx, &messages.Message{Topic: Topic, Properties: done, BornTimestampMs: time.Now().UnixMilli()}); err != nil {
-		return fmt.Errorf("note that the timed message at %d is delivered: %w", e.At, err)
-	}
-	return nil
+	answers.Wait()
+	return errs
 }
 
 func get(p messages.Properties, name string) string {

@@ -329,6 +329,9 @@ func (s *Store) GetWait(ctx context.Context, m messages.GetMessage) (*messages.G
 			s.Unpark(p)
 			return r, nil
 		case why := <-woken:
+			if why == messages.WakeExpired {
+				<-ctx.Done() // it is the same deadline: whoever sees no message can see why
+			}
 			if why != messages.WakeArrived {
 				return r, nil
 			}

@@ -293,6 +293,7 @@ func TestCustomActorsDispatchServeAndComeBackAfterAPanic(t *testing.T) {
 		s := openIn(t, opt)
 		fillBodies(t, s, 0, 700)
 		require.NoError(t, s.AwaitExtension(t.Context(), "mine"))
+		sleep(0)
 		require.Equal(t, 700, c.total)
 		require.EqualValues(t, 2, lives.Load())
 		require.ErrorIs(t, status(t, s, "mine").LastError, messages.ErrPanicked)

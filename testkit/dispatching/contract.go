@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/fixture"
@@ -51,7 +54,8 @@ func Contract(t *testing.T, s Subject) {
 		name string
 		test func(*testing.T, Subject)
 	}{
-		{"crash at every step", crashes}, {"every batch twice", twice}, {"calls panic and fail", faults}, {"slow disk", slow},
+		{"crash at every step", crashes}, {"every batch twice", twice}, {"calls panic and fail", faults},
+		{"services end and begin again", again}, {"slow disk", slow},
 	} {
 		t.Run(c.name, func(t *testing.T) { fixture.Bubble(t, func(t *testing.T) { c.test(t, s) }) })
 	}
@@ -147,11 +151,13 @@ func (n named) Errorf(format string, args ...any) {
 	n.TB.Errorf("%s: %s", n.what, fmt.Sprintf(format, args...))
 }
 
-// change puts something around the handlers of all dispatchers.
-func change(opt *system.Options, wrap func(handle) handle) {
+// change puts something around the handlers of all dispatchers, and around what actors receive.
+func change(opt *system.Options, wrap func(handle) handle, receive actor.ReceiverMiddleware) {
 	for i := range opt.Dispatchers {
 		if d := &opt.Dispatchers[i]; d.Handle != nil {
 			d.Handle = wrap(d.Handle)
+		} else {
+			d.Actor = d.Actor.Clone(actor.WithReceiverMiddleware(receive))
 		}
 	}
 }
@@ -163,6 +169,14 @@ func twice(t *testing.T, s Subject) {
 	check := s.Plug(&opt)
 	change(&opt, func(next handle) handle {
 		return func(ctx context.Context, b *system.Batch) error { return errors.Join(next(ctx, b), next(ctx, b)) }
+	}, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+			if d, ok := e.Message.(*system.Dispatch); ok {
+				first := &system.Dispatch{Batch: d.Batch, Answer: messages.NewAnswer[struct{}]()}
+				next(c, &actor.MessageEnvelope{Header: e.Header, Message: first, Sender: e.Sender})
+			}
+			next(c, e)
+		}
 	})
 	run(t, s, opt, check, s.Messages)
 }
@@ -181,7 +195,60 @@ func faults(t *testing.T, s Subject) {
 			}
 			return next(ctx, b)
 		}
-	})
+	}, panicking(2, 7))
+	s.Settle += 10 * time.Second
+	run(t, s, opt, check, s.Messages)
+}
+
+// panicking has actors panic when they are told something for the so manyth time, before and after they have handled it in turn.
+func panicking(at ...int) actor.ReceiverMiddleware {
+	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		calls := 0
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+			switch e.Message.(type) {
+			case actor.SystemMessage, actor.AutoReceiveMessage:
+				next(c, e)
+				return
+			}
+			calls++
+			which := slices.Index(at, calls)
+			if which < 0 || which%2 == 1 {
+				next(c, e)
+			}
+			if which >= 0 {
+				panic("in the middle")
+			}
+		}
+	}
+}
+
+// again ends services now and then: by a panic once their context has ended, and those that are actors in the middle of a message.
+func again(t *testing.T, s Subject) {
+	opt := options(memfs.New())
+	check := s.Plug(&opt)
+	if len(opt.Services) == 0 {
+		t.Skip("the extension has no service")
+	}
+	for i := range opt.Services {
+		v := &opt.Services[i]
+		if v.Run == nil {
+			v.Actor = v.Actor.Clone(actor.WithReceiverMiddleware(panicking(1, 3, 9)))
+			continue
+		}
+		next, lives := v.Run, 0
+		v.Run = func(ctx context.Context, store *system.Store) error {
+			if lives++; lives > 3 {
+				return next(ctx, store)
+			}
+			short, end := context.WithTimeout(ctx, time.Duration(lives)*300*time.Millisecond)
+			defer end()
+			err := next(short, store)
+			if ctx.Err() == nil && short.Err() != nil {
+				panic("in the middle")
+			}
+			return err
+		}
+	}
 	s.Settle += 10 * time.Second
 	run(t, s, opt, check, s.Messages)
 }

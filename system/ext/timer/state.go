@@ -3,6 +3,7 @@ package timer
 import (
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"path"
@@ -43,10 +44,16 @@ func newState() *state {
 	return &state{waiting: map[int64]*entry{}, byID: map[string]*entry{}, woken: make(chan struct{}, 1)}
 }
 
-// apply notes one message of the timer's topic; one that it has noted before changes nothing.
-func (s *state) apply(m messages.StoredMessage) {
+// apply notes messages of the timer's topic; those that it has noted before change nothing.
+func (s *state) apply(list []messages.StoredMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for i := range list {
+		s.note(&list[i])
+	}
+}
+
+func (s *state) note(m *messages.StoredMessage) {
 	if int64(m.PhysicalOffset) < s.applied {
 		return
 	}
@@ -57,9 +64,11 @@ func (s *state) apply(m messages.StoredMessage) {
 		}
 		return
 	}
-	if text, ok := m.Properties.Get(doneAt); ok {
-		if at, err := strconv.ParseInt(text, 10, 64); err == nil && s.waiting[at] != nil {
-			s.drop(s.waiting[at])
+	if _, ok := m.Properties.Get(done); ok {
+		for places := m.Body; len(places) >= 8; places = places[8:] {
+			if e := s.waiting[int64(binary.BigEndian.Uint64(places))]; e != nil {
+				s.drop(e)
+			}
 		}
 		return
 	}
@@ -93,12 +102,14 @@ func (s *state) gone(e *entry) {
 	s.drop(e)
 }
 
-// delivered notes that a message has been put to its topic. It stays in the state, and so in a snapshot, until the log
+// delivered notes that messages have been put to their topics. They stay in the state, and so in a snapshot, until the log
 // says so too: a power cut may still take the delivery.
-func (s *state) delivered(e *entry) {
+func (s *state) delivered(list []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.delivered = true
+	for _, e := range list {
+		e.delivered = true
+	}
 }
 
 // reset forgets everything.
@@ -109,7 +120,7 @@ func (s *state) reset() {
 	s.pending.Store(0)
 }
 
-// due are the messages that are due, so many at most, or how long to wait for one. They stay until they are delivered or gone.
+// due takes the messages that are due, so many at most, or tells how long to wait for one. Give back those that are not delivered.
 func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,10 +136,18 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 			found = append(found, e)
 		}
 	}
-	for _, e := range found {
-		heap.Push(&s.byTime, e)
-	}
 	return found, wait
+}
+
+// giveBack takes those of them again that are still to be delivered.
+func (s *state) giveBack(list []*entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range list {
+		if !e.gone && !e.delivered {
+			heap.Push(&s.byTime, e)
+		}
+	}
 }
 
 func (s *state) wake() {
@@ -228,10 +247,8 @@ func (s *state) copied() []entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]entry, 0, len(s.waiting))
-	for _, e := range s.byTime {
-		if !e.gone {
-			all = append(all, *e)
-		}
+	for _, e := range s.waiting {
+		all = append(all, *e)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,7 +20,7 @@ const (
 	ID        = "TIMER_ID"         // property: the name by which Cancel finds a message; of equal ones the last counts
 
 	cancelID = "TIMER_CANCEL" // property of a cancellation
-	doneAt   = "TIMER_DONE"   // property of a "done" record: physical offset of the message
+	done     = "TIMER_DONE"   // property of a "done" record
 )
 
 // Config is what a timer is made of. The zero value of a field is its default.
@@ -111,6 +112,7 @@ func (t *Timer) Pending() int { return int(t.state.pending.Load()) }
 
 // handle notes what a batch says.
 func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
+	var list []messages.StoredMessage
 	for i := range b.Requests {
 		r := &b.Requests[i]
 		if r.Queue.Topic != Topic {
@@ -123,8 +125,9 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 		if err != nil {
 			return err
 		}
-		t.state.apply(m)
+		list = append(list, m)
 	}
+	t.state.apply(list)
 	t.state.wake()
 	if time.Since(kept.taken) < t.cfg.SaveInterval {
 		return nil
@@ -155,7 +158,7 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 			timer.Stop()
 			continue
 		}
-		if err := t.deliver(s, due); err != nil {
+		if err := t.deliver(ctx, s, due); err != nil {
 			return ended(ctx, err)
 		}
 	}
@@ -173,8 +176,9 @@ func ended(ctx context.Context, err error) error {
 // maxDue is how many messages are delivered at once: with a synchronous flush they share its syncs.
 const maxDue = 1024
 
-// deliver puts messages to their own topics, and then the records that say so.
-func (t *Timer) deliver(s *system.Store, due []*entry) error {
+// deliver puts messages to their own topics, and then the record that says so.
+func (t *Timer) deliver(ctx context.Context, s *system.Store, due []*entry) error {
+	defer t.state.giveBack(due)
 	var own []*messages.Message
 	var there []*entry
 	for _, e := range due {
@@ -189,22 +193,32 @@ func (t *Timer) deliver(s *system.Store, due []*entry) error {
 		own, there = append(own, restored(&m)), append(there, e)
 	}
 	errs := putAll(s, own)
-	var done []*messages.Message
+	var delivered []*entry
+	var places []byte
 	for i, e := range there {
 		if errs[i] != nil {
 			errs[i] = fmt.Errorf("deliver the timed message at %d: %w", e.At, errs[i])
 			continue
 		}
-		t.state.delivered(e)
-		done = append(done, &messages.Message{
-			Topic: Topic, Properties: messages.PropertiesOf(map[string]string{doneAt: strconv.FormatInt(e.At, 10)}),
-			BornTimestampMs: time.Now().UnixMilli(),
-		})
+		delivered = append(delivered, e)
+		places = binary.BigEndian.AppendUint64(places, uint64(e.At))
 	}
-	if err := errors.Join(putAll(s, done)...); err != nil {
-		errs = append(errs, fmt.Errorf("note what is delivered: %w", err))
+	t.state.delivered(delivered)
+	if len(delivered) > 0 {
+		errs = append(errs, t.noteDone(ctx, s, places))
 	}
 	return errors.Join(errs...)
+}
+
+// noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian.
+func (t *Timer) noteDone(ctx context.Context, s *system.Store, places []byte) error {
+	_, err := s.Put(context.WithoutCancel(ctx), &messages.Message{
+		Topic: Topic, Body: places, Properties: done + "\x01" + "yes", BornTimestampMs: time.Now().UnixMilli(),
+	})
+	if err != nil {
+		return fmt.Errorf("note what is delivered: %w", err)
+	}
+	return nil
 }
 
 // restored is a timed message as it was put.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
@@ -15,6 +16,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/ext/projection"
+	"github.com/actormq/actormq/testkit/dispatching"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -90,4 +92,31 @@ func TestEachMessageIsCountedOnceAcrossStartsRepetitionsAndAPowerCut(t *testing.
 	put(t, s, "Bills", "x", 3)
 	require.Equal(t, "[{Bills x 3 30}]", counted(t, s, p))
 	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestContract: each message that is in the log is counted once, whatever happens to the store. The database is on a disk of its own,
+// and so it is often ahead of what a crash has left, and is filled anew then.
+func TestContract(t *testing.T) {
+	db := database(t)
+	dispatching.Contract(t, dispatching.Subject{
+		Plug: func(opt *system.Options) dispatching.Check {
+			p, err := projection.New(db)
+			require.NoError(t, err)
+			p.Plug(opt)
+			return func(t testing.TB, s *system.Store, acked int) {
+				rows, err := p.Rows(context.Background())
+				require.NoError(t, err)
+				there := s.MaxOffset(messages.QueueKey{Topic: "Orders"})
+				require.GreaterOrEqual(t, there, messages.QueueOffset(acked))
+				if there > 0 {
+					require.Equal(t, []projection.Row{{Topic: "Orders", Tag: "new", Messages: int64(there), Bytes: 10 * int64(there)}}, rows)
+				}
+			}
+		},
+		Put: func(ctx context.Context, s *system.Store, _ int) error {
+			_, err := s.Put(ctx, &messages.Message{Topic: "Orders", Body: []byte("0123456789"), Properties: "TAGS\x01new"})
+			return err
+		},
+		Settle: 5 * time.Second,
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
@@ -19,6 +20,8 @@ import (
 	"github.com/actormq/actormq/testkit/memfs"
 	"github.com/actormq/actormq/testkit/probe"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func options(disk vfs.Disk) system.Options {
 	return system.Options{

@@ -1,0 +1,160 @@
+package system_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+)
+
+// A dispatcher sees every message, in the order of the log, at least once.
+func ExampleDispatcher() {
+	var coffees atomic.Int64
+	store := openExample(system.Options{Extensions: system.Extensions{Dispatchers: []system.Dispatcher{{
+		Name: "coffees",
+		Handle: func(_ context.Context, b *system.Batch) error {
+			for i := range b.Requests {
+				m, err := b.Message(&b.Requests[i])
+				if errors.Is(err, system.ErrNoMessage) {
+					continue // retention was quicker
+				}
+				if err != nil {
+					return err // it is handled again
+				}
+				if string(m.Body) == "two coffees" {
+					coffees.Add(2)
+				}
+			}
+			return nil
+		},
+	}}}})
+	menu(store, "two coffees", "one tea", "two coffees")
+	ctx := context.Background()
+	must(store.AwaitExtension(ctx, "coffees"))
+	fmt.Println(coffees.Load())
+	for _, e := range store.Extensions() {
+		fmt.Println(e.Kind, e.Name, e.State, e.Handled, e.LagBytes)
+	}
+	fmt.Println(store.ResumeExtension("coffees"), errors.Is(store.ResumeExtension("teas"), system.ErrNoExtension))
+	must(store.Close(ctx))
+	// Output:
+	// 4
+	// dispatcher coffees running 3 0
+	// <nil> true
+}
+
+// Who keeps the position with data of its own, in one transaction, sees everything exactly once.
+func ExampleDispatcher_exactlyOnce() {
+	var kept atomic.Pointer[system.Position] // stands for a database
+	plug := system.Dispatcher{
+		Name: "ledger", Durable: true,
+		Load: func(s *system.Store) (system.Position, bool, error) {
+			if at := kept.Load(); at != nil && s.CheckPosition(*at) == nil {
+				return *at, true, nil
+			}
+			return system.Position{}, false, nil
+		},
+		Handle: func(_ context.Context, b *system.Batch) error {
+			at, err := b.Position()
+			if err == nil {
+				kept.Store(&at)
+			}
+			return err
+		},
+	}
+	store := openExample(system.Options{
+		FlushDiskType: system.SyncFlush, Extensions: system.Extensions{Dispatchers: []system.Dispatcher{plug}},
+	})
+	menu(store, "two coffees")
+	ctx := context.Background()
+	must(store.AwaitExtension(ctx, "ledger"))
+	_, end := store.LogRange()
+	fmt.Println(messages.PhysicalOffset(kept.Load().Offset) == end)
+	must(store.Close(ctx))
+	// Output: true
+}
+
+// A dispatcher may be an actor: it calls Done when it has handled a batch, at once or later.
+func ExampleDispatch() {
+	var seen atomic.Int64
+	props := actor.PropsFromFunc(func(ctx actor.Context) {
+		if d, ok := ctx.Message().(*system.Dispatch); ok {
+			if d.Store() != system.StoreOf(ctx.ActorSystem()) {
+				d.Refuse(errors.New("not our store"))
+				return
+			}
+			for _, err := range d.Messages() {
+				if err != nil {
+					d.Done(err)
+					return
+				}
+				seen.Add(1)
+			}
+			d.Done(nil)
+		}
+	})
+	store := openExample(system.Options{Extensions: system.Extensions{Dispatchers: []system.Dispatcher{{Name: "seen", Actor: props}}}})
+	menu(store, "two coffees", "one tea")
+	ctx := context.Background()
+	must(store.AwaitExtension(ctx, "seen"))
+	fmt.Println(seen.Load())
+	must(store.Close(ctx))
+	// Output: 2
+}
+
+// Hooks are called in the order of the options; each sees what those before it have made of the message.
+func ExamplePutHook() {
+	store := openExample(system.Options{Extensions: system.Extensions{PutHooks: []system.PutHook{
+		{Name: "polite", Func: func(m *messages.Message) error {
+			m.Body = append(m.Body, " please"...)
+			return nil
+		}},
+		{Name: "no-beer", Func: func(m *messages.Message) error {
+			if string(m.Body) == "one beer please" {
+				return errors.New("no beer")
+			}
+			return nil
+		}},
+	}}})
+	ctx := context.Background()
+	for _, body := range []string{"one tea", "one beer"} {
+		result, err := store.Put(ctx, &messages.Message{Topic: "orders", Body: []byte(body)})
+		fmt.Println(result.Status, err, errors.Is(err, system.ErrRefused))
+	}
+	m, err := store.MessageAt(0)
+	fmt.Println(string(m.Body), err)
+	must(store.Close(ctx))
+	// Output:
+	// PUT_OK <nil> false
+	// MESSAGE_ILLEGAL refused by a put hook: no beer true
+	// one tea please <nil>
+}
+
+// A listener is told which queues have grown, a service runs from Open to Close.
+func ExampleListener() {
+	told, began := make(chan messages.QueueOffset, 8), make(chan struct{})
+	store := openExample(system.Options{Extensions: system.Extensions{
+		Listeners: []system.Listener{{
+			Name: "bell", Topics: []string{"orders"},
+			Handle: func(_ context.Context, ends map[messages.QueueKey]messages.QueueOffset) error {
+				told <- ends[orders]
+				return nil
+			},
+		}},
+		Services: []system.Service{{Name: "waiter", Run: func(ctx context.Context, s *system.Store) error {
+			close(began)
+			<-ctx.Done()
+			return nil
+		}}},
+	}})
+	<-began
+	menu(store, "two coffees")
+	fmt.Println(<-told)
+	must(store.Close(context.Background()))
+	// Output: 1
+}

@@ -24,8 +24,13 @@ func (s *Store) newCleaner() *cleaner.Actor {
 	if s.index != nil {
 		folders = append(folders, cleaner.DiskUse{What: "index", Dir: s.files.Params.IndexDir()})
 	}
+	var decide func(context.Context, cleaner.Situation) (int, error)
+	if s.replaces(PartCleaner) {
+		decide = s.planCleaning
+	}
 	return cleaner.New(cleaner.Config{
-		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
+		Decide: decide,
+		Disk:   o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
 		Policy:      cleaner.PolicyOf(o.Retention, o.SegmentBytes),
 		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
 		Safe: func() messages.PhysicalOffset {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"time"
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/delay"
+	"github.com/actormq/actormq/actors/reput"
 	"github.com/actormq/actormq/messages"
 )
 
@@ -21,6 +21,10 @@ func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
 	}
 	if err := s.readable(); err != nil && (on || errors.Is(err, ErrStopped)) {
 		return fmt.Errorf("delivery of delayed messages: %w", err)
+	}
+	s.delivering.Store(on)
+	if s.replaces(PartScheduler) {
+		return s.askScheduler(ctx, on)
 	}
 	answer := messages.NewAnswer[struct{}]()
 	s.scheduler.Send(messages.DeliverDelayed{On: on, Answer: answer})
@@ -42,18 +46,38 @@ func (s *Store) DelayOffsets() map[int]messages.QueueOffset { return s.delayed.O
 
 func (s *Store) newScheduler() *delay.Scheduler {
 	return delay.New(delay.Config{
-		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.putDue, Flusher: s.flushing(), Disk: s.opt.Disk,
+		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.PutDueAsync, Flusher: s.flushing(), Disk: s.opt.Disk,
 		Path: path.Join(s.ConfigDir(), "delayOffset.json"), Interval: s.opt.DelayOffsetInterval, Logger: s.opt.Logger,
 	})
 }
 
 func (s *Store) spawnScheduler() (err error) {
+	if s.replaces(PartScheduler) {
+		return nil
+	}
 	s.scheduler, err = s.cast.spawn(actors.RoleScheduler, s.delayed, s.blocking(actors.RoleScheduler))
 	return err
 }
 
-// putDue stores a message whose delay has passed. It does not wait for flush and replicas, as in RocketMQ: the scheduler
-// sees to it that its offsets are not saved before the message is durable.
-func (s *Store) putDue(m *messages.Message, deadline time.Time, done func(messages.PutResult, error)) {
-	s.putAsync(m, s.encodeAsItIs, false, deadline, done)
+// askScheduler tells the scheduler in the place of the store's own.
+func (s *Store) askScheduler(ctx context.Context, on bool) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	life := s.serving(string(PartScheduler))
+	if life == nil {
+		return nil // it is told when it is started
+	}
+	answer := messages.NewAnswer[struct{}]()
+	if _, err := ask(ctx, s, life, messages.DeliverDelayed{On: on, Answer: answer}, answer); err != nil {
+		return fmt.Errorf("delivery of delayed messages: %w", err)
+	}
+	return nil
+}
+
+// dueListener is who is told of arrivals in the schedule topic.
+func (s *Store) dueListener() reput.Listener {
+	if s.replaces(PartScheduler) {
+		return reput.Listener{Peer: s.servicePeer(PartScheduler), Wants: func(key messages.QueueKey) bool { return key.Topic == messages.TopicSchedule }}
+	}
+	return reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 }

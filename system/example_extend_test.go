@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
 )
 
@@ -157,4 +160,65 @@ func ExampleListener() {
 	fmt.Println(<-told)
 	must(store.Close(context.Background()))
 	// Output: 1
+}
+
+// An actor takes the place of a part: here one decides what is deleted, one builds an index of its own, and one delivers delayed
+// messages.
+func ExampleReplacement() {
+	places := map[string]messages.PhysicalOffset{} // the index builder's alone
+	store := openExample(system.Options{Extensions: system.Extensions{Replacements: []system.Replacement{
+		{Part: system.PartCleaner, Actor: actor.PropsFromFunc(func(ctx actor.Context) {
+			if r, ok := ctx.Message().(*system.CleanRound); ok {
+				r.Delete(len(r.Segments) - 10) // ten stay, however old they are
+			}
+		})},
+		{Part: system.PartIndex, Actor: actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *system.Dispatch:
+				for i := range m.Requests {
+					places[string(m.Requests[i].Keys)] = m.Requests[i].PhysicalOffset
+				}
+				m.Done(nil)
+			case *system.IndexQuery:
+				if at, ok := places[m.Key]; ok {
+					m.Found([]messages.PhysicalOffset{at}, nil)
+					return
+				}
+				m.Found(nil, nil)
+			}
+		})},
+		{Part: system.PartScheduler, Actor: actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case messages.DeliverDelayed:
+				m.Answer.Complete(struct{}{}, nil)
+			case messages.MessagesArrived: // whatever their level says, they are delivered at once
+				store := system.StoreOf(ctx.ActorSystem())
+				for _, a := range m.Arrivals {
+					got, err := store.Get(context.Background(), messages.GetMessage{Queue: a.Queue, Offset: a.QueueOffset, MaxMessages: 1})
+					must(err)
+					r, _, err := record.Parse(got.Records[0], true)
+					must(err)
+					due := r.Stored()
+					got.Release()
+					due.Topic, _ = due.Properties.Get(messages.PropertyRealTopic)
+					store.PutDueAsync(&due.Message, time.Time{}, func(messages.PutResult, error) {})
+				}
+			}
+		})},
+	}}})
+	menu(store, "two coffees", "one tea")
+	ctx := context.Background()
+	must(store.AwaitExtension(ctx, string(system.PartIndex)))
+	found, err := store.Query(ctx, messages.QueryMessage{Topic: "orders", Key: "tea", MaxMessages: 1, EndMs: math.MaxInt64})
+	fmt.Println(len(found), err)
+	_, err = store.Put(ctx, &messages.Message{Topic: "later", Body: []byte("one juice"), Properties: messages.PropertiesOf(
+		map[string]string{messages.PropertyDelay: "18"})})
+	must(err)
+	got, err := store.GetWait(ctx, messages.GetMessage{Queue: messages.QueueKey{Topic: "later", QueueID: 17}, MaxMessages: 1})
+	fmt.Println(len(got.Records), err)
+	got.Release()
+	must(store.Close(ctx))
+	// Output:
+	// 1 <nil>
+	// 1 <nil>
 }

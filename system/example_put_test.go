@@ -59,6 +59,7 @@ func ExampleStore_Put_deadline() {
 		Dir: "orders", Disk: disk, SegmentBytes: 1 << 20, NoIndex: true, FlushDiskType: system.SyncFlush,
 	})
 	must(err)
+	menu(store, "one juice")
 	slow := make(chan struct{})
 	disk.Inject(func(op memfs.Op) error {
 		if op.Kind == memfs.KindDataSync {
@@ -74,12 +75,12 @@ func ExampleStore_Put_deadline() {
 	fmt.Println(result.Status, result.Status.Stored(), err != nil)
 	close(slow)
 	must(store.AwaitDispatched(context.Background()))
-	fmt.Println(store.MaxOffset(messages.QueueKey{Topic: "orders"}), "is stored")
+	fmt.Println(store.MaxOffset(messages.QueueKey{Topic: "orders"}), "are stored")
 	must(store.Close(context.Background()))
 	// Output:
 	// FLUSH_DISK_TIMEOUT true <nil>
 	// SERVICE_NOT_AVAILABLE false true
-	// 1 is stored
+	// 2 are stored
 }
 
 // Who must not wait, an actor for example, has the answer brought.

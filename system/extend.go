@@ -22,6 +22,8 @@ type Extensions struct {
 	Dispatchers []Dispatcher
 	Listeners   []Listener
 	Services    []Service
+	// Replacements are actors in the place of parts of the store; a part has one at most.
+	Replacements []Replacement
 }
 
 // What extensions share.
@@ -178,6 +180,10 @@ func (e Extensions) validate() error {
 	}
 	for _, s := range e.Services {
 		look("service", s.Name, (s.Run != nil) != (s.Actor != nil))
+	}
+	for _, r := range e.Replacements {
+		look("replacement", string(r.Part), r.Actor != nil)
+		bad = append(bad, r.validate())
 	}
 	return errors.Join(bad...)
 }

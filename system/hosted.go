@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -73,6 +74,12 @@ func (s *Store) hostedService(name string, props *actor.Props) func(context.Cont
 		if err != nil {
 			return err
 		}
+		s.plugged.mu.Lock()
+		s.plugged.services[name] = h
+		s.plugged.mu.Unlock()
+		if name == string(PartScheduler) && s.delivering.Load() {
+			s.cast.system.Root.Send(h.pid, messages.DeliverDelayed{On: true, Answer: messages.NewAnswer[struct{}]()})
+		}
 		select {
 		case <-h.dead:
 			return h.err
@@ -83,20 +90,40 @@ func (s *Store) hostedService(name string, props *actor.Props) func(context.Cont
 	}
 }
 
+// serving is the last life of a service that is an actor, nil before the first.
+func (s *Store) serving(name string) *hosted {
+	s.plugged.mu.Lock()
+	defer s.plugged.mu.Unlock()
+	return s.plugged.services[name]
+}
+
+// lifeOf is the actor behind a dispatcher, a new one when there is none any more.
+func (s *Store) lifeOf(d Dispatcher) (*hosted, error) {
+	s.plugged.mu.Lock()
+	defer s.plugged.mu.Unlock()
+	if life := s.plugged.lives[d.Name]; life != nil {
+		select {
+		case <-life.dead:
+		default:
+			return life, nil
+		}
+	}
+	life, err := s.host("store/dispatcher/"+d.Name+"/actor", d.Actor)
+	if err == nil {
+		s.plugged.lives[d.Name] = life
+	}
+	return life, err
+}
+
 // handlerOf is the function that handles a dispatcher's batches.
 func (s *Store) handlerOf(d Dispatcher) func(context.Context, *Batch) error {
 	if d.Handle != nil {
 		return d.Handle
 	}
-	var life *hosted
-	return func(_ context.Context, b *Batch) (err error) {
-		if life == nil {
-			if life, err = s.host("store/dispatcher/"+d.Name+"/actor", d.Actor); err != nil {
-				return err
-			}
-			s.plugged.mu.Lock()
-			s.plugged.lives[d.Name] = life
-			s.plugged.mu.Unlock()
+	return func(_ context.Context, b *Batch) error {
+		life, err := s.lifeOf(d)
+		if err != nil {
+			return err
 		}
 		dispatch := &Dispatch{Batch: b, Answer: messages.NewAnswer[struct{}]()}
 		s.cast.system.Root.Send(life.pid, dispatch)
@@ -105,8 +132,7 @@ func (s *Store) handlerOf(d Dispatcher) func(context.Context, *Batch) error {
 			_, err = dispatch.Answer.Wait(context.Background())
 			return err
 		case <-life.dead:
-			err, life = life.err, nil
-			return fmt.Errorf("the actor of dispatcher %s has stopped: %w", d.Name, err)
+			return fmt.Errorf("the actor of dispatcher %s has stopped: %w", d.Name, errors.Join(life.err, messages.ErrClosed))
 		case <-s.plugged.hosting.Done(): // an actor that blocks can't be ended
 			return messages.ErrClosed
 		}

@@ -64,7 +64,7 @@ func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.
 	if err := s.readable(); err != nil {
 		return nil, err
 	}
-	offsets, err := s.indexed(nil, q)
+	offsets, err := s.indexed(ctx, nil, q)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,14 @@ func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.
 
 // indexed appends where the messages may be that a query asks for. The index knows seconds, so it is asked for a second more on
 // both sides.
-func (s *Store) indexed(dst []messages.PhysicalOffset, q messages.QueryMessage) ([]messages.PhysicalOffset, error) {
+func (s *Store) indexed(ctx context.Context, dst []messages.PhysicalOffset, q messages.QueryMessage) ([]messages.PhysicalOffset, error) {
+	if s.replaces(PartIndex) {
+		found, err := s.queryIndex(ctx, q)
+		if err != nil {
+			err = fmt.Errorf("query %s for key %s: %w", q.Topic, q.Key, err)
+		}
+		return append(dst, found...), err
+	}
 	if s.index == nil {
 		return dst, nil
 	}

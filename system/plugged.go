@@ -34,8 +34,9 @@ type plugged struct {
 	hosting context.Context
 	end     context.CancelFunc
 
-	mu    sync.Mutex
-	lives map[string]*hosted // actors behind dispatchers, by name
+	mu       sync.Mutex
+	lives    map[string]*hosted // actors behind dispatchers, by name
+	services map[string]*hosted // that are actors, by name
 }
 
 // plug is one that has an actor.
@@ -108,7 +109,7 @@ func (s *Store) AwaitExtension(ctx context.Context, name string) error {
 func (s *Store) preparePlugged() {
 	p := &s.plugged
 	p.hosting, p.end = context.WithCancel(context.Background())
-	p.readers, p.lives = map[string]actors.Peer{}, map[string]*hosted{}
+	p.readers, p.lives, p.services = map[string]actors.Peer{}, map[string]*hosted{}, map[string]*hosted{}
 	s.cast.system.Extensions.Register(&storeExtension{s})
 	for _, h := range s.opt.PutHooks {
 		budget, average := h.Budget, h.Average

@@ -28,7 +28,7 @@ func (s *Store) QueryRecords(ctx context.Context, q messages.QueryMessage) (*mes
 	buf := offsetPool.Get().(*[]messages.PhysicalOffset)
 	defer offsetPool.Put(buf)
 	var err error
-	if *buf, err = s.indexed((*buf)[:0], q); err != nil {
+	if *buf, err = s.indexed(ctx, (*buf)[:0], q); err != nil {
 		return nil, err
 	}
 	g := get{store: s, r: getPool.Get().(*messages.GetResult)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ var ErrStopped = errors.New("the store is closed")
 // Store is an open message store. Every method is safe for concurrent use.
 type Store struct {
 	opt    Options
+	given  Extensions // as the options had them: without what replacements add
 	files  *store.Store
 	log    *commitlog.Log
 	queues *consumequeue.Table
@@ -48,11 +50,13 @@ type Store struct {
 	deleting  chan struct{} // one deletion of a topic at a time has its token
 	delayed   *delay.Scheduler
 	scheduler actors.Peer
-	replicas  *ha.Replicator // nil: nobody can follow
-	follower  *ha.Follower   // nil: nobody is followed
-	cast      *cast
-	grown     *actors.Bell // rung when the log has grown
-	written   *actors.Bell // rung when more is to be committed; nil without a transient store pool
+	// delivering: delayed messages are to be delivered, as far as DeliverDelayed was told.
+	delivering atomic.Bool
+	replicas   *ha.Replicator // nil: nobody can follow
+	follower   *ha.Follower   // nil: nobody is followed
+	cast       *cast
+	grown      *actors.Bell // rung when the log has grown
+	written    *actors.Bell // rung when more is to be committed; nil without a transient store pool
 	// grownReplicas is rung like grown, for the replicator.
 	grownReplicas *actors.Bell
 	flushBell     *actors.Bell // rung when a flush need not wait for the timer; nil: never
@@ -81,12 +85,15 @@ func Open(opt Options) (*Store, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
+	given := opt.Extensions
+	opt.Extensions = given.replaced()
+	opt.NoIndex = opt.NoIndex || slices.ContainsFunc(opt.Replacements, func(r Replacement) bool { return r.Part == PartIndex })
 	files, err := openFiles(opt, false)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		opt: opt, files: files, log: files.Log, queues: files.Queues, index: files.Index,
+		opt: opt, given: given, files: files, log: files.Log, queues: files.Queues, index: files.Index,
 		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
 		deleting: make(chan struct{}, 1),
 	}
@@ -100,7 +107,10 @@ func Open(opt Options) (*Store, error) {
 	s.preparePlugged()
 	err = s.spawn()
 	if err == nil && opt.Role != messages.Slave && opt.Group == nil {
-		err = s.DeliverDelayed(context.Background(), true)
+		s.delivering.Store(true)
+		if !s.replaces(PartScheduler) { // that one begins when it is started
+			err = s.DeliverDelayed(context.Background(), true)
+		}
 	}
 	if err == nil {
 		err = s.plugIn()
@@ -150,7 +160,11 @@ func openFiles(opt Options, readOnly bool) (*store.Store, error) {
 }
 
 // Options returns the options in force, defaults filled in.
-func (s *Store) Options() Options { return s.opt }
+func (s *Store) Options() Options {
+	opt := s.opt
+	opt.Extensions = s.given
+	return opt
+}
 
 // ConfigDir is the folder of the store's configuration files (topics.json and the like).
 func (s *Store) ConfigDir() string { return s.files.Params.ConfigDir() }
@@ -190,8 +204,11 @@ func (s *Store) close(ctx context.Context) error {
 		err = t.close(ctx)
 	}
 	s.dispatchAll()
-	s.cast.stop(actors.RoleFollower)        // first, and nowhere else: a drain needs an end
-	unsaved := s.DeliverDelayed(ctx, false) // at worst some messages are delivered twice: that keeps nothing open
+	s.cast.stop(actors.RoleFollower) // first, and nowhere else: a drain needs an end
+	var unsaved error                // at worst some messages are delivered twice: that keeps nothing open
+	if !s.replaces(PartScheduler) {  // that one has been stopped
+		unsaved = s.DeliverDelayed(ctx, false)
+	}
 	s.refuseForGood(ErrStopped)
 	s.admission.close()
 	err = errors.Join(err, s.drain(ctx))

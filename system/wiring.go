@@ -148,10 +148,9 @@ func (s *Store) spawnBuilders() error {
 	if err != nil {
 		return err
 	}
-	delayed := reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}
 	queues := reput.NewQueueBuilder(reput.QueueConfig{
 		Table: s.queues, Log: s.log, MultiDispatch: s.opt.MultiDispatch, Built: s.files.DispatchFrom, Follower: s.opt.Role == messages.Slave,
-		Delay: s.delays.Millis, Listeners: append(listeners, hold, delayed),
+		Delay: s.delays.Millis, Listeners: append(listeners, hold, s.dueListener()),
 		Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushInterval, LeastPages: s.opt.QueueFlushLeastPages, ThoroughInterval: s.opt.QueueFlushThorough,
 		OnFailed: s.onFailed, OnProblem: s.onQueueProblem, Logger: s.opt.Logger,

@@ -43,6 +43,9 @@ type Config struct {
 	DestroyForcibly  time.Duration // destroyMapedFileIntervalForcibly
 	RedeleteInterval time.Duration // redeleteHangedFileInterval
 
+	// Decide, when set, says how many of the oldest segments go, in the place of Policy; on an error Policy decides. It runs on a
+	// round's goroutine.
+	Decide func(context.Context, Situation) (int, error)
 	// OnFull is told why puts must be refused, and nil when that is over; it must not block.
 	OnFull func(error)
 	Now    func() time.Time // nil: time.Now

@@ -59,9 +59,11 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
-	if plan := r.policy.Plan(r.plan); plan.Delete > 0 {
-		errs = append(errs, r.delete(ctx, plan))
+	plan, err := r.decide(ctx)
+	if plan.Delete > 0 {
+		err = errors.Join(err, r.delete(ctx, plan))
 	}
+	errs = append(errs, err)
 	least := r.cfg.Log.Min()
 	if least > r.raised { // first, so that nobody is shown what is gone while files are being deleted
 		errs = append(errs, r.raiseMins(least))
@@ -72,6 +74,18 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.done.Hanging = len(r.leaving)
 	return errors.Join(errs...)
+}
+
+// decide is the policy's plan, or that of somebody else.
+func (r *round) decide(ctx context.Context) (Plan, error) {
+	if r.cfg.Decide == nil {
+		return r.policy.Plan(r.plan), nil
+	}
+	oldest, err := r.cfg.Decide(ctx, r.plan)
+	if err != nil {
+		return r.policy.Plan(r.plan), fmt.Errorf("the retention decides what is deleted: %w", err)
+	}
+	return Plan{Delete: min(oldest, len(r.plan.Segments)), Why: "the cleaner of the user's own says so"}, nil
 }
 
 // oldest describes the segments that may go, as many as a round may take.

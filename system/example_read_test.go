@@ -93,6 +93,10 @@ func ExampleStore_Query() {
 	found, err := store.Query(ctx, messages.QueryMessage{Topic: "orders", Key: "tea", MaxMessages: 10, EndMs: math.MaxInt64})
 	must(err)
 	fmt.Println(len(found), string(found[0].Body))
+	raw, err := store.QueryRecords(ctx, messages.QueryMessage{Topic: "orders", Key: "tea", MaxMessages: 10, EndMs: math.MaxInt64})
+	must(err)
+	fmt.Println(raw.Status, len(raw.Records)) // the same, uncopied
+	raw.Release()
 	m, err := store.MessageAt(found[0].PhysicalOffset)
 	fmt.Println(m.QueueOffset, err)
 	_, err = store.MessageAt(found[0].PhysicalOffset + 1)
@@ -107,6 +111,7 @@ func ExampleStore_Query() {
 	must(store.Close(ctx))
 	// Output:
 	// 1 one tea
+	// FOUND 1
 	// 1 <nil>
 	// true
 	// true true

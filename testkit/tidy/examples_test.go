@@ -12,8 +12,11 @@ import (
 // exampledPackages are the packages whose functions and methods all stand in an example.
 var exampledPackages = []string{"system"}
 
-// selfExplaining are those that need none.
-var selfExplaining = []string{"String", "ExtensionID", "Enabled", "Handle", "WithAttrs", "WithGroup"}
+// selfExplaining are those that need none: those of interfaces, and those with which a replica group is wired, not used.
+var selfExplaining = []string{
+	"String", "ExtensionID", "Enabled", "Handle", "WithAttrs", "WithGroup",
+	"Confirmed", "SetInSync", "FollowLeader", "AwaitConfirmed",
+}
 
 // examples is the rule that every exported function and method of a package is used in one of its examples.
 func examples(all []*source) []string {

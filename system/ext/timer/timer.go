@@ -158,7 +158,7 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 			timer.Stop()
 			continue
 		}
-		if err := t.deliver(ctx, s, due); err != nil {
+		if err := t.deliver(s, due); err != nil {
 			return ended(ctx, err)
 		}
 	}
@@ -174,10 +174,10 @@ func ended(ctx context.Context, err error) error {
 }
 
 // maxDue is how many messages are delivered at once: with a synchronous flush they share its syncs.
-const maxDue = 1024
+const maxDue = 4096
 
 // deliver puts messages to their own topics, and then the record that says so.
-func (t *Timer) deliver(ctx context.Context, s *system.Store, due []*entry) error {
+func (t *Timer) deliver(s *system.Store, due []*entry) error {
 	defer t.state.giveBack(due)
 	var own []*messages.Message
 	var there []*entry
@@ -205,17 +205,19 @@ func (t *Timer) deliver(ctx context.Context, s *system.Store, due []*entry) erro
 	}
 	t.state.delivered(delivered)
 	if len(delivered) > 0 {
-		errs = append(errs, t.noteDone(ctx, s, places))
+		errs = append(errs, noteDone(s, places))
 	}
 	return errors.Join(errs...)
 }
 
-// noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian.
-func (t *Timer) noteDone(ctx context.Context, s *system.Store, places []byte) error {
-	_, err := s.Put(context.WithoutCancel(ctx), &messages.Message{
+// noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian. It waits for no
+// flush: the deliveries that a power cut leaves without the record come again, as those do that a crash leaves without it.
+func noteDone(s *system.Store, places []byte) error {
+	answer := make(chan error, 1)
+	s.PutAsync(&messages.Message{
 		Topic: Topic, Body: places, Properties: done + "\x01" + "yes", BornTimestampMs: time.Now().UnixMilli(),
-	})
-	if err != nil {
+	}, false, time.Time{}, func(_ messages.PutResult, err error) { answer <- err })
+	if err := <-answer; err != nil {
 		return fmt.Errorf("note what is delivered: %w", err)
 	}
 	return nil

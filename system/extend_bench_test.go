@@ -163,3 +163,26 @@ func part(values []float64, p float64) float64 {
 	slices.Sort(values)
 	return values[int(p*float64(len(values)-1))]
 }
+
+// BenchmarkPutWithAHealthyHook shows what a hook costs that does nothing.
+func BenchmarkPutWithAHealthyHook(b *testing.B) {
+	pass := func(*messages.Message) error { return nil }
+	for name, hooks := range map[string][]system.PutHook{
+		"none": nil, "apart": {{Name: "pass", Func: pass}}, "inline": {{Name: "pass", Func: pass, Inline: true}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			opt := system.Options{Dir: b.TempDir(), SegmentBytes: 512 << 20, NoIndex: true}
+			opt.PutHooks = hooks
+			s, err := system.Open(opt)
+			require.NoError(b, err)
+			m := message("T", 0, string(make([]byte, 128)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Put(b.Context(), m); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.NoError(b, s.Close(b.Context()))
+		})
+	}
+}

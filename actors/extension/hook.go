@@ -93,7 +93,7 @@ func (h *Hook) Call(m, out *messages.Message) error {
 	c := h.calls.Get().(*hookCall)
 	err, back := h.call(c, m)
 	if !back {
-		h.failed(fmt.Errorf("%w: a call takes longer than %v", ErrStalled, h.cfg.Budget), true)
+		h.failed(fmt.Errorf("%w: a call takes longer than %v", ErrStalled, h.cfg.Budget))
 		h.charge(h.cfg.Budget)
 		return fmt.Errorf("%w: %s: %w", ErrHook, h.cfg.Name, ErrStalled)
 	}
@@ -101,7 +101,7 @@ func (h *Hook) Call(m, out *messages.Message) error {
 	h.took.Store(int64(took))
 	h.charge(took)
 	if errors.Is(err, messages.ErrPanicked) {
-		h.failed(err, false)
+		h.failed(err)
 		return fmt.Errorf("%w: %w", ErrHook, err) // the message may be half changed, and the call is not used again
 	}
 	h.handled.Add(1)
@@ -133,10 +133,22 @@ func (h *Hook) call(c *hookCall, m *messages.Message) (error, bool) {
 		return err, true
 	case <-c.timer.C:
 	}
-	if c.over.CompareAndSwap(false, true) {
+	if h.giveUp(c) {
 		return nil, false
 	}
 	return <-c.done, true
+}
+
+// giveUp leaves a call to its function; false when that has just come back.
+func (h *Hook) giveUp(c *hookCall) bool {
+	h.mu.Lock() // it may come back at this moment: that is counted behind this
+	defer h.mu.Unlock()
+	if !c.over.CompareAndSwap(false, true) {
+		return false
+	}
+	h.left++
+	h.passBy()
+	return true
 }
 
 // apart makes a call on a goroutine of its own.
@@ -178,17 +190,13 @@ func (h *Hook) charge(took time.Duration) {
 }
 
 // failed counts a failure; after too many the function is left out for a while.
-func (h *Hook) failed(cause error, givenUp bool) {
+func (h *Hook) failed(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.board.change(func(s *Status) {
 		s.LastError, s.LastFailed = cause, time.Now()
 		s.Failures++
 	})
-	if givenUp {
-		h.left++
-		h.passBy()
-	}
 	if _, park := h.strikes.failed(time.Now(), true); park && h.reopen == nil {
 		h.leaveOut(cause)
 	}

@@ -57,7 +57,7 @@ type Status struct {
 	system.ExtensionStatus
 	Copied      int64 // messages that the target has acknowledged since the start
 	Unconfirmed int64 // of them: stored, but the target has not confirmed flush or replica
-	Looped      int64 // not copied, as they have been at the target
+	Looped      int64 // not copied, because of where they have been
 	Illegal     int64 // left out, as the target refuses them
 }
 

@@ -243,6 +243,36 @@ func TestAQueueThatTheTargetDoesNotHaveIsSaid(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 }
 
+func TestMessagesOfOthersAreCopiedOnUnlessOwnOnlySaysNot(t *testing.T) {
+	ctx := t.Context()
+	far := node.Start(t, nil)
+	for name, tt := range map[string]struct {
+		own  bool
+		want int64
+	}{"Ring": {false, 2}, "Mesh": {true, 1}} {
+		cfg := bridge.Config{Side: "here", Target: "there", Client: to(far.NameServer.String()), Topics: []string{name}, OwnOnly: tt.own}
+		s, b := open(t, memfs.New(), cfg)
+		for body, origin := range map[string]string{"of others": "elsewhere", "own": "", "was there": "there elsewhere", "went round": "here elsewhere"} {
+			m := &messages.Message{Topic: name, Body: []byte(body), Properties: messages.PropertiesOf(map[string]string{"a": "b"})}
+			if origin != "" {
+				m.Properties = m.Properties.With(bridge.PropertyOrigin, origin)
+			}
+			_, err := s.Put(ctx, m)
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.AwaitExtension(ctx, b.Name()))
+		require.Equal(t, tt.want, b.Status(s).Copied)
+		require.Equal(t, 4-tt.want, b.Status(s).Looped)
+		require.NoError(t, s.Close(ctx))
+	}
+	for _, queue := range received(ctx, t, far.NameServer.String(), "Ring", 2) {
+		for _, m := range queue {
+			been, _ := m.Properties.Get(bridge.PropertyOrigin)
+			require.Equal(t, map[string]string{"own": "here", "of others": "elsewhere here"}[string(m.Body)], been)
+		}
+	}
+}
+
 func TestEveryProblemOfAConfigurationIsNamed(t *testing.T) {
 	_, err := bridge.New(bridge.Config{Side: "here and", InFlight: -1, Topics: []string{"a b"}})
 	require.ErrorIs(t, err, bridge.ErrConfig)

@@ -273,11 +273,12 @@ func TestTheTransientPoolIsForAsynchronousMastersOnly(t *testing.T) {
 	opt := pooled(memfs.New())
 	opt.FlushDiskType = system.SyncFlush
 	var said bytes.Buffer
-	opt.Logger = zerolog.New(&said)
-	s := open(t, opt)
-	require.Contains(t, said.String(), "transientStorePoolEnable has no effect")
+	opt.Logger = zerolog.New(zerolog.SyncWriter(&said))
+	s := openIn(t, opt)
 	all := putBodies(t, s, 0, 5)
 	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, 5))
 	st := s.Status()
 	require.Equal(t, st.WrittenTo, st.FlushedTo)
+	require.NoError(t, s.Close(t.Context()))
+	require.Contains(t, said.String(), "transientStorePoolEnable has no effect")
 }

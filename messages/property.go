@@ -155,6 +155,13 @@ func (p Properties) Dispatched() (keys, uniqKey, tags string) {
 	return keys, uniqKey, tags
 }
 
+// WithoutDelivery returns the properties without what a delivery adds (retries, delays, what clients note when they take a message):
+// so it can be sent again as a new one. It keeps its keys, its tag, and the topic that it is from.
+func (p Properties) WithoutDelivery() Properties {
+	return p.Without(PropertyReconsumeTime, PropertyMaxReconsumeTimes, PropertyDelay, PropertyConsumeStartTime, PropertyMinOffset,
+		PropertyMaxOffset, PropertyWait)
+}
+
 // All yields the pairs that a reader sees, in their order on the wire. A name that occurs twice is yielded twice: the
 // last one counts. It does not allocate.
 func (p Properties) All() iter.Seq2[string, string] {

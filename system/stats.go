@@ -67,3 +67,6 @@ func (s *Store) Stats() Stats {
 	}
 	return st
 }
+
+// Actors lists the store's actors, by their paths: what waits for them, what they have handled, how often they have panicked.
+func (s *Store) Actors() []actors.Standing { return actors.Standings(s.cast.system) }

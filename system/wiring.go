@@ -50,6 +50,7 @@ func (s *Store) spawn() error {
 func newCast(opt Options) *cast {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(slogFactory(opt.Logger)),
 		actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
+	actors.TakeCensus(system)
 	return &cast{system: system, pids: map[actors.Role]*actor.PID{}, ports: map[actors.Role]*mailbox.Combining{}}
 }
 

@@ -3,6 +3,8 @@ package groups
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -76,4 +78,9 @@ func (k *Keeper) Delete(ctx context.Context, group string) error {
 func (k *Keeper) Replace(ctx context.Context, body []byte) (bool, error) {
 	m := &messages.ReplaceGroups{JSON: body, Answer: messages.NewAnswer[bool]()}
 	return k.Ask(ctx, m, m.Answer)
+}
+
+// IsBuiltIn tells whether a group is one that every broker has.
+func (k *Keeper) IsBuiltIn(group string) bool {
+	return slices.Contains(builtIn[:], group) || strings.HasPrefix(group, systemPrefix)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 )
 
@@ -80,6 +81,10 @@ type Combining struct {
 	suspended bool
 	cause     error // set once closed
 	plain     bool  // a claimed message may go straight to single: nothing else is to be looked at
+	handled   int64
+
+	told   atomic.Int64 // handled, as others see it: not told with every message, as that costs more than it is worth
+	panics atomic.Int64
 
 	system atomic.Pointer[messages.Link] // system messages, the newest first
 }
@@ -206,6 +211,16 @@ func (m *Combining) PostSystemMessage(message any) {
 // RegisterHandlers implements actor.Mailbox.
 func (m *Combining) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
+	if a, ok := invoker.(actor.Context); ok {
+		actors.Enter(a.ActorSystem(), a.Self(), m)
+	}
+}
+
+// leave takes the actor out of the census.
+func (m *Combining) leave() {
+	if a, ok := m.invoker.(actor.Context); ok {
+		actors.Leave(a.ActorSystem(), a.Self())
+	}
 }
 
 // Start implements actor.Mailbox: what has come since New is handled from now on, or once the gate is open.
@@ -224,6 +239,15 @@ func (m *Combining) begin() {
 
 // UserMessageCount implements actor.Mailbox: the messages queued behind the running one.
 func (m *Combining) UserMessageCount() int { return int(m.count.Load()) }
+
+// toldEvery is after how many messages of senders that found the actor idle Handled is brought up to date.
+const toldEvery = 64
+
+// Handled implements actors.Counted: how many messages have been handled, of which fewer than 64 may be missing.
+func (m *Combining) Handled() int64 { return m.told.Load() }
+
+// Panics implements actors.Counted.
+func (m *Combining) Panics() int64 { return m.panics.Load() }
 
 // Close makes the mailbox refuse everything that is queued and everything that comes later, with the cause. Only the
 // first cause counts.
@@ -276,6 +300,7 @@ func roomyStack(i int) byte {
 func (m *Combining) run(l *messages.Link, budget int) {
 	for {
 		m.handle(l)
+		m.told.Store(m.handled)
 		m.plain = m.single != nil && m.opt.InlineBatches > 0 && m.cause == nil && !m.suspended
 		if l = m.letGo(); l == nil {
 			return

@@ -62,6 +62,7 @@ func (m *Combining) handle(l *messages.Link) {
 			return
 		case l.Foreign():
 			next := l.Next()
+			m.handled++
 			m.handleForeign(l.Message())
 			l = next
 		case m.cause != nil:
@@ -77,7 +78,7 @@ func (m *Combining) handle(l *messages.Link) {
 // handleLinked delivers the linked messages from l on as one batch and returns the first link that is still to do.
 func (m *Combining) handleLinked(l *messages.Link) *messages.Link {
 	end := l.Next()
-	for end != nil && !end.Foreign() {
+	for m.handled++; end != nil && !end.Foreign(); m.handled++ {
 		end = end.Next()
 	}
 	m.batch.next, m.batch.end, m.batch.current = l, end, nil
@@ -175,6 +176,9 @@ func (m *Combining) alone(message any) (taken bool) {
 	}()
 	taken = m.single.ReceiveSingle(message)
 	returned = true
+	if m.handled++; m.handled%toldEvery == 0 {
+		m.told.Store(m.handled)
+	}
 	if taken && !m.state.CompareAndSwap(running, 0) {
 		m.run(nil, m.opt.InlineBatches)
 	}
@@ -183,6 +187,7 @@ func (m *Combining) alone(message any) (taken bool) {
 
 func (m *Combining) panicked(reason, message any) {
 	stack := debug.Stack()
+	m.panics.Add(1)
 	if b, ok := message.(*Batch); !ok {
 		messages.Refuse(message, messages.ErrPanicked)
 	} else if b.current != nil {
@@ -220,6 +225,7 @@ func (m *Combining) handleOneSystem(message any) {
 	case *actor.ResumeMailbox:
 		m.suspended = false
 	case *actor.Stop:
+		m.leave()
 		m.invokeSystem(message)
 		m.suspended = false
 		if m.cause == nil {

@@ -19,7 +19,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/cmd/actormq/internal/storedump"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin"
@@ -46,7 +48,7 @@ func newNodeCommand() *cobra.Command {
 output says that it serves; logs go to standard error. SIGTERM or SIGINT stops it in order.
 
 Without options it keeps its store in ./store and listens on loopback: 127.0.0.1:10911 (broker, and 10909) and
-127.0.0.1:9876 (name server); metrics, health and profiles are on 127.0.0.1:10914. A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
+127.0.0.1:9876 (name server); the console, metrics, health and profiles are on 127.0.0.1:10914. A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
 by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their values and where they came from.`,
 		Example: `  actormq node
   actormq node --store-dir /var/lib/actormq --durable
@@ -58,7 +60,7 @@ by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their v
 	c.Flags().StringVar(&f.storeDir, "store-dir", "", "folder of the store (storePathRootDir)")
 	c.Flags().StringVar(&f.listen, "listen", "", "HOST:PORT of the broker (bindAddress, listenPort)")
 	c.Flags().StringVar(&f.namesrv, "namesrv-listen", "", "HOST:PORT of the name server (namesrvListen)")
-	c.Flags().StringVar(&f.admin, "admin-listen", "", "HOST:PORT of metrics, health and profiles (adminListen)")
+	c.Flags().StringVar(&f.admin, "admin-listen", "", "HOST:PORT of console, metrics, health and profiles (adminListen)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value, any number of times")
 	c.Flags().BoolVar(&f.durable, "durable", false, "acknowledge only what is on the disk (flushDiskType=SYNC_FLUSH)")
 	c.Flags().BoolVar(&f.printConfig, "print-config", false, "print the effective configuration and end")
@@ -174,6 +176,7 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 		return nil, err
 	}
 	n.system = actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
+	actors.TakeCensus(n.system)
 	g := conf.Gateway
 	g.Store, g.ConfigDir = n.store, n.store.ConfigDir()
 	g.Broker.Logger = log.With().Str("part", "broker").Logger()
@@ -203,15 +206,20 @@ func (n *node) startAdmin(conf *nodeconf.Config) (err error) {
 	if conf.AdminListen == "" {
 		return nil
 	}
+	password, err := conf.AdminPassword()
+	if err != nil {
+		return err
+	}
 	n.admin, err = admin.Start(admin.Config{
 		Listen: conf.AdminListen, Store: n.store, Node: n.gateway, Version: versionText(), Logger: n.log.With().Str("part", "admin").Logger(),
+		Root: n.system.Root, Password: password, Uncompress: storedump.Uncompress,
 	})
 	if err != nil && !conf.AdminAsked {
 		n.log.Warn().Err(err).Msg("no metrics and no health: set adminListen")
 		return nil
 	}
 	if err == nil {
-		n.log.Info().Stringer("address", n.admin.Addr()).Msg("metrics, health and profiles are here")
+		n.log.Info().Stringer("address", n.admin.Addr()).Msg("console, metrics, health and profiles are here")
 	}
 	return err
 }
@@ -252,13 +260,13 @@ func (n *node) stop(ctx context.Context) error {
 		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
 		err = nil
 	}
-	n.system.Shutdown()
 	if n.admin != nil {
 		// What it is asked reads the store, so it ends first; a profile is not waited for.
 		now, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		err = errors.Join(err, n.admin.Stop(now))
 	}
+	n.system.Shutdown()
 	return errors.Join(err, n.store.Close(ctx))
 }
 

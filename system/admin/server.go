@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/admin/console"
+	"github.com/actormq/actormq/system/admin/guard"
 	"github.com/actormq/actormq/system/gateway"
 )
 
@@ -23,13 +26,22 @@ type Config struct {
 	Store   *system.Store // required
 	Node    *gateway.Node // nil: the store is not on the network
 	Version string        // of the program, as metrics name it
-	Logger  zerolog.Logger
+
+	// Root is of the node's actors. nil, or a nil Node: there is no console.
+	Root *actor.RootContext
+	// Password is asked for by the console, and by what else shows or changes what not everybody should; see package guard.
+	Password string
+	// Uncompress reads bodies of messages that the standard library can't; see console.Config.
+	Uncompress func(kind int32, body []byte, limit int) ([]byte, error)
+
+	Logger zerolog.Logger
 }
 
 // Server is an open admin port.
 type Server struct {
 	listener net.Listener
 	http     http.Server
+	console  *console.Console // nil: there is none
 	ended    chan struct{}
 }
 
@@ -47,7 +59,11 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open the admin port: %w", err)
 	}
 	s := &Server{listener: l, ended: make(chan struct{})}
-	s.http = http.Server{Handler: routes(cfg), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes}
+	mux, err := s.routes(cfg)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	s.http = http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes}
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -68,6 +84,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		}
 	}
 	<-s.ended
+	if s.console != nil {
+		return s.console.Close()
+	}
 	return nil
 }
 
@@ -78,7 +97,7 @@ func Registry(cfg Config) *prometheus.Registry {
 	return r
 }
 
-func routes(cfg Config) *http.ServeMux {
+func (s *Server) routes(cfg Config) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(cfg), promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
@@ -89,10 +108,25 @@ func routes(cfg Config) *http.ServeMux {
 		}
 		say(w, http.StatusOK, "ok")
 	})
-	mux.HandleFunc("GET /loglevel", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, zerolog.GlobalLevel().String()) })
-	mux.HandleFunc("PUT /loglevel", func(w http.ResponseWriter, r *http.Request) { setLevel(cfg.Logger, w, r) })
-	profiles(mux)
-	return mux
+	g := guard.New(guard.Config{Listen: cfg.Listen, Password: cfg.Password, Login: console.Login, Home: console.Home, Logger: cfg.Logger})
+	inside := http.NewServeMux()
+	inside.HandleFunc("GET /loglevel", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, zerolog.GlobalLevel().String()) })
+	inside.HandleFunc("PUT /loglevel", func(w http.ResponseWriter, r *http.Request) { setLevel(cfg.Logger, w, r) })
+	profiles(inside)
+	mux.Handle("/loglevel", g.Protect(inside))
+	mux.Handle("/debug/pprof/", g.Protect(inside))
+	if cfg.Node == nil || cfg.Root == nil {
+		return mux, nil
+	}
+	var err error
+	s.console, err = console.New(console.Config{
+		Root: cfg.Root, Store: cfg.Store, Node: cfg.Node, Guard: g, Version: cfg.Version, Uncompress: cfg.Uncompress, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.console.Routes(mux)
+	return mux, nil
 }
 
 // unready says why no puts are sent here; empty when they may be.

@@ -33,6 +33,7 @@ type Config struct {
 	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
 	AdminListen    string // adminListen: host:port, empty: none
 	AdminAsked     bool   // it was set: without it the node does not start
+	AdminPassFile  string // adminPasswordFile; empty: no password
 	VIPChannel     bool   // serve listenPort − 2 too
 	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -141,9 +142,31 @@ func (c *Config) Reach() []string {
 			"if the port outside is another one", c.AdvertisedIP))
 	}
 	if host, _, err := net.SplitHostPort(c.AdminListen); err == nil && c.AdminListen != "" {
-		if ip, err := netip.ParseAddr(host); err != nil && host != "localhost" || err == nil && !ip.IsLoopback() {
-			odd = append(odd, fmt.Sprintf("the admin port %s has no access control: only those who operate the node should reach it", c.AdminListen))
+		ip, err := netip.ParseAddr(host)
+		far := err != nil && host != "localhost" || err == nil && !ip.IsLoopback()
+		switch {
+		case far && c.AdminPassFile == "":
+			odd = append(odd, fmt.Sprintf("the admin port %s serves metrics and health only: set adminPasswordFile for console and profiles", c.AdminListen))
+		case far:
+			odd = append(odd, fmt.Sprintf("the admin port %s has no TLS: its password goes over the network as it is", c.AdminListen))
 		}
 	}
 	return odd
+}
+
+// AdminPassword reads the password of the admin port; empty when it has none.
+func (c *Config) AdminPassword() (string, error) {
+	if c.AdminPassFile == "" {
+		return "", nil
+	}
+	const least, most = 8, 1024
+	text, err := os.ReadFile(c.AdminPassFile)
+	if err != nil {
+		return "", fmt.Errorf("%w: adminPasswordFile: %w", ErrConfig, err)
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if len(password) < least || len(password) > most || strings.ContainsAny(password, "\r\n") {
+		return "", fmt.Errorf("%w: adminPasswordFile %s: want one line of %d to %d bytes", ErrConfig, c.AdminPassFile, least, most)
+	}
+	return password, nil
 }

@@ -17,10 +17,12 @@ var edgeKeys = []keyDef{
 	{"advertisedPort", "listenPort", "port by which clients reach the broker, where it is not the same (NAT, containers)",
 		integer(func(c *Config) *int { return &c.AdvertisedPort }, 1, math.MaxUint16)},
 
-	{"adminListen", "127.0.0.1:listenPort+3", "host:port of metrics, health and profiles, empty for none", func(c *Config, value string) error {
+	{"adminListen", "127.0.0.1:listenPort+3", "host:port of console, metrics, health and profiles, empty for none", func(c *Config, value string) error {
 		c.AdminListen, c.AdminAsked = value, true
 		return nil
 	}},
+	{"adminPasswordFile", "", "file with the password of console and profiles; without it they are served on loopback only",
+		text(func(c *Config) *string { return &c.AdminPassFile })},
 
 	{"namesrvAddr", "", "name servers of a cluster that the node joins, host:port with ; between them", nameServers},
 	{"registerNameServerPeriod", "30000", "ms between registrations at them", registerPeriod},

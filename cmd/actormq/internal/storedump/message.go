@@ -106,6 +106,20 @@ func uncompress(r *record.Record) (n int64, sum string, err error) {
 	return n, hex.EncodeToString(digest.Sum(nil)), nil
 }
 
+// Uncompress reads a compressed body (spec/store.md §2.2) of a kind, up to a limit.
+func Uncompress(kind int32, body []byte, limit int) ([]byte, error) {
+	in, err := decompressor(&record.Record{SysFlag: kind, Body: body})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	plain, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
+	if err == nil && len(plain) > limit {
+		err = errTooLarge
+	}
+	return plain, err
+}
+
 func decompressor(r *record.Record) (io.ReadCloser, error) {
 	body := bytes.NewReader(r.Body)
 	switch kind := r.SysFlag & messages.SysFlagCompressionMask; kind {

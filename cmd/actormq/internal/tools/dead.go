@@ -170,12 +170,10 @@ func (cl *cluster) resendOne(ctx context.Context, r *resend, q client.Queue, gro
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	properties := m.Properties.Without(messages.PropertyReconsumeTime, messages.PropertyMaxReconsumeTimes, messages.PropertyDelay,
-		messages.PropertyConsumeStartTime, messages.PropertyMinOffset, messages.PropertyMaxOffset, messages.PropertyWait)
 	_, err := cl.Send(ctx, q.Address, remoting.SendMessageHeader{
 		ProducerGroup: "TOOLS_PRODUCER", Topic: messages.RetryTopicPrefix + group, DefaultTopic: messages.TopicAutoCreateKey,
 		DefaultTopicQueueNums: 1, BornTimestampMs: m.BornTimestampMs, SysFlag: m.SysFlag & (messages.SysFlagCompressed | messages.SysFlagCompressionMask), Flag: m.Flag,
-		Properties: string(properties), MaxReconsumeTimes: remoting.AbsentTimes,
+		Properties: string(m.Properties.WithoutDelivery()), MaxReconsumeTimes: remoting.AbsentTimes,
 	}, m.Body)
 	if err != nil {
 		return fmt.Errorf("dead letter %s: %w", m.OffsetMessageID(), err)

@@ -176,8 +176,10 @@ func (m *Combining) alone(message any) (taken bool) {
 	}()
 	taken = m.single.ReceiveSingle(message)
 	returned = true
-	if m.handled++; m.handled%toldEvery == 0 {
-		m.told.Store(m.handled)
+	if taken {
+		if m.handled++; m.handled%toldEvery == 0 {
+			m.told.Store(m.handled)
+		}
 	}
 	if taken && !m.state.CompareAndSwap(running, 0) {
 		m.run(nil, m.opt.InlineBatches)

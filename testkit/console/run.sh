@@ -19,7 +19,7 @@ start() {
   ./actormq node --store-dir "store-$at" --listen "127.0.0.1:$at" --namesrv-listen "127.0.0.1:$((at + 1))" --admin-listen "127.0.0.1:$((at + 2))" \
     --set haListenPort="$((at + 3))" --set mappedFileSizeCommitLog=67108864 --set maxHashSlotNum=5000 --set maxIndexNum=20000 "$@" > "$at.out" 2> "$at.log" &
   pids+=($!)
-  until grep -q ^ready "$at.out"; do kill -0 $!; sleep 0.2; done
+  until grep -qs ^ready "$at.out"; do kill -0 "${pids[-1]}" || { cat "$at.log"; exit 1; }; sleep 0.2; done
 }
 
 start "$port"

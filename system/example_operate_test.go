@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
@@ -70,6 +71,13 @@ func ExampleStore_Status() {
 	fmt.Println(err, "·", store.Writable() != nil)
 	store.ClearFlag(messages.FlagNotWriteable)
 	fmt.Println(store.Writable())
+
+	// What its actors do.
+	for _, a := range store.Actors() {
+		if a.ID == "store/"+string(actors.RoleWriter) {
+			fmt.Println(a.ID, a.Waiting, a.Panics)
+		}
+	}
 	must(store.Close(context.Background()))
 	// Output:
 	// ASYNC_MASTER <nil> true true
@@ -77,6 +85,7 @@ func ExampleStore_Status() {
 	// orders 0 0 1
 	// refused by a running flag: NOT_WRITEABLE: we are moving · true
 	// <nil>
+	// store/commitlog-writer 0 0
 }
 
 // Messages go when they expire, or when the disk is full; queues of topics that nobody needs go when they are told to.

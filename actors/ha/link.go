@@ -125,6 +125,9 @@ func (l *link) store(at messages.PhysicalOffset, body []byte) error {
 // a later report.
 func (l *link) acknowledge() error {
 	end := l.end()
+	if l.cfg.Log.Min() < 0 && !l.reported.IsZero() {
+		end = 0 // what stands for an empty log is asked for once
+	}
 	if l.cfg.Flusher != nil && l.cfg.Log.Min() >= 0 {
 		p := messages.NewPutMessage()
 		p.Result.PhysicalOffset = end

@@ -55,7 +55,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
-		newDrainCommand(), newConfigCommand(), newVersionCommand())
+		newDrainCommand(), newClusterCommand(), newConfigCommand(), newVersionCommand())
 	root.AddCommand(tools.Commands()...)
 	return root
 }

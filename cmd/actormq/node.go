@@ -37,6 +37,7 @@ type nodeFlags struct {
 	config, storeDir, listen, namesrv, admin, logLevel string
 	set                                                []string
 	durable, printConfig                               bool
+	clusterFlags
 }
 
 func newNodeCommand() *cobra.Command {
@@ -63,6 +64,7 @@ by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their v
 	c.Flags().StringVar(&f.admin, "admin-listen", "", "HOST:PORT of console, metrics, health and profiles (adminListen)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value, any number of times")
 	c.Flags().BoolVar(&f.durable, "durable", false, "acknowledge only what is on the disk (flushDiskType=SYNC_FLUSH)")
+	f.clusterFlags.bind(c)
 	c.Flags().BoolVar(&f.printConfig, "print-config", false, "print the effective configuration and end")
 	c.Flags().StringVar(&f.logLevel, "log-level", "info", "trace, debug, info, warn or error")
 	return c
@@ -76,7 +78,7 @@ func (f nodeFlags) configuration(cmd *cobra.Command) (*nodeconf.Config, error) {
 			return nil, err
 		}
 	}
-	bad := []error{c.LoadEnvironment(os.Environ())}
+	bad := []error{c.LoadEnvironment(os.Environ()), f.clusterFlags.defaults(c)}
 	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -133,6 +135,9 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	}
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	if f.cluster != "" {
+		return runClusterNode(ctx, cmd.OutOrStdout(), f.clusterFlags, conf, log)
+	}
 	n, err := startNode(conf, log)
 	if err != nil {
 		return err
@@ -165,19 +170,34 @@ type node struct {
 func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	n := &node{log: log, drain: make(chan time.Duration, 1)}
 	n.conf.Store(conf)
+	var err error
+	if n.store, err = system.Open(storeOptions(conf, log)); err != nil {
+		return nil, err
+	}
+	if err = n.serve(conf.Gateway); err != nil {
+		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, n.store.Close(stop))
+	}
+	return n, nil
+}
+
+// storeOptions are the store's, as a node opens it.
+func storeOptions(conf *nodeconf.Config, log zerolog.Logger) system.Options {
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
 	opt.Progress = func(what string, done, total int64) {
 		log.Info().Str("step", what).Int64("done", done).Int64("total", total).Msg("opening the store")
 	}
-	var err error
-	if n.store, err = system.Open(opt); err != nil {
-		return nil, err
-	}
+	return opt
+}
+
+// serve starts what serves clients with the open store. On an error nothing but the store is left.
+func (n *node) serve(g gateway.Config) (err error) {
+	conf, log := n.conf.Load(), n.log
 	n.system = actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
 	actors.TakeCensus(n.system)
-	g := conf.Gateway
 	g.Store, g.ConfigDir = n.store, n.store.ConfigDir()
 	g.Broker.Logger = log.With().Str("part", "broker").Logger()
 	g.Limits.Logger = log.With().Str("part", "gateway").Logger()
@@ -188,17 +208,15 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	g.OnDrain = n.askDrain
 	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, lost) }
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
-		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		defer cancel()
 		n.system.Shutdown()
-		return nil, errors.Join(fmt.Errorf("start the gateway: %w", err), n.store.Close(stop))
+		return fmt.Errorf("start the gateway: %w", err)
 	}
 	if err := n.startAdmin(conf); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		return nil, errors.Join(err, n.stop(stop))
+		return errors.Join(err, n.leave(stop))
 	}
-	return n, nil
+	return nil
 }
 
 // startAdmin opens the port for those who operate the node. One that nobody has asked for may be somebody else's.
@@ -251,8 +269,11 @@ func (n *node) ready() string {
 		strconv.Quote(n.conf.Load().Gateway.NameServerListen), n.conf.Load().Store.Dir, n.store.Options().FlushDiskType, loss)
 }
 
-// stop ends the node in order: connections first, which get half of the time at most, then the store.
-func (n *node) stop(ctx context.Context) error {
+// stop ends the node in order: connections first, then the store.
+func (n *node) stop(ctx context.Context) error { return errors.Join(n.leave(ctx), n.store.Close(ctx)) }
+
+// leave ends what serves clients; connections get half of the time at most. The store stays open.
+func (n *node) leave(ctx context.Context) error {
 	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
 	defer cancel()
 	err := n.gateway.Stop(edge)
@@ -267,7 +288,7 @@ func (n *node) stop(ctx context.Context) error {
 		err = errors.Join(err, n.admin.Stop(now))
 	}
 	n.system.Shutdown()
-	return errors.Join(err, n.store.Close(ctx))
+	return err
 }
 
 // delayOffsets is how far each delay level has been delivered, as tools ask for it: levels that have got messages.

@@ -14,6 +14,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
+// keyRoot is in front of all keys.
+const keyRoot = "/actormq/"
+
 // ErrChanged: the record has been changed by somebody else meanwhile.
 var ErrChanged = errors.New("the group's record has changed")
 
@@ -28,7 +31,7 @@ func (c *control) leaderKey() string        { return c.prefix + "leader" }
 func (c *control) nodeKey(id string) string { return c.prefix + "nodes/" + id }
 
 func newControl(client *clientv3.Client, cluster string) *control {
-	return &control{client: client, prefix: "/actormq/" + cluster + "/"}
+	return &control{client: client, prefix: keyRoot + cluster + "/"}
 }
 
 // look reads all keys at once.

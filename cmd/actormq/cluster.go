@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
+	members "github.com/actormq/actormq/system/cluster"
+)
+
+// clusterFlags say of which cluster a node is.
+type clusterFlags struct {
+	cluster, nodeID, join, etcd string
+	minInSync                   int
+	lease                       time.Duration
+}
+
+func (f *clusterFlags) bind(c *cobra.Command) {
+	c.Flags().StringVar(&f.cluster, "cluster", "", "name of the cluster that the node is one of; with --node-id and --join")
+	c.Flags().StringVar(&f.nodeID, "node-id", "", "which of the addresses of --join is this node's, from 1")
+	c.Flags().StringVar(&f.join, "join", "", "HOST:PORT,... of all nodes, the same on each: the first of the ports that a node uses, PORT to PORT+7")
+	c.Flags().StringVar(&f.etcd, "etcd", "", "HOST:PORT,... of an external etcd; without, the nodes run their own")
+	c.Flags().IntVar(&f.minInSync, "min-in-sync", 0, "nodes that must have a message before it is acknowledged; 0: a majority")
+	c.Flags().DurationVar(&f.lease, "lease", 2*time.Second, "silence after which another node leads; whole seconds, the same on each")
+}
+
+var errCluster = errors.New("--cluster, --node-id and --join belong together")
+
+// nodesOf are the nodes of --join, with ids from 1.
+func nodesOf(join string) (nodes []members.Node) {
+	for i, base := range strings.Split(join, ",") {
+		nodes = append(nodes, members.Node{ID: strconv.Itoa(i + 1), Base: strings.TrimSpace(base)})
+	}
+	return nodes
+}
+
+// me is this node.
+func (f *clusterFlags) me() (members.Node, error) {
+	for _, n := range nodesOf(f.join) {
+		if n.ID == f.nodeID {
+			return n, nil
+		}
+	}
+	return members.Node{}, fmt.Errorf("%w: node %q is none of %s", errCluster, f.nodeID, f.join)
+}
+
+// defaults gives the node the ports that it has in its cluster. What is set by name afterwards counts more.
+func (f *clusterFlags) defaults(c *nodeconf.Config) error {
+	if f.cluster == "" {
+		if f.nodeID+f.join+f.etcd != "" {
+			return errCluster
+		}
+		return nil
+	}
+	me, err := f.me()
+	if err != nil {
+		return err
+	}
+	host, port, _ := strings.Cut(me.Port(members.PortBroker), ":")
+	return errors.Join(
+		c.Set("bindAddress", host, "--join"), c.Set("listenPort", port, "--join"),
+		c.Set("namesrvListen", me.Port(members.PortNameServer), "--join"), c.Set("adminListen", me.Port(members.PortAdmin), "--join"))
+}
+
+// clusterNode is a node of a cluster: what serves clients comes and goes with its role.
+type clusterNode struct {
+	flags clusterFlags
+	conf  *nodeconf.Config
+	drain chan time.Duration
+	log   zerolog.Logger
+	ready func(*node)
+	first sync.Once
+}
+
+// runClusterNode runs a node of a cluster until the context ends.
+func runClusterNode(ctx context.Context, out io.Writer, f clusterFlags, conf *nodeconf.Config, log zerolog.Logger) error {
+	if conf.Store.Role != messages.AsyncMaster {
+		return fmt.Errorf("%w: in a cluster the role is elected, brokerRole is %v", errCluster, conf.Store.Role)
+	}
+	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
+	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
+	c := members.Config{
+		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address, Store: storeOptions(conf, log),
+		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
+	}
+	c.Store.HAListen = ""
+	if f.etcd != "" {
+		c.Etcd = strings.Split(f.etcd, ",")
+	}
+	root := actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
+	defer root.Shutdown()
+	member, err := members.Start(root.Root, c)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-n.drain: // another node leads, then this one ends
+	}
+	log.Info().Msg("stopping")
+	return member.Close()
+}
+
+// serve is the member's Serve.
+func (n *clusterNode) serve(store *system.Store, role members.Role) (func(context.Context) error, error) {
+	x := &node{log: n.log, drain: n.drain, store: store}
+	x.conf.Store(n.conf)
+	g := n.conf.Gateway
+	if g.Broker.BrokerID = 0; !role.Leads {
+		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
+	}
+	g.Master = ""
+	const often = time.Second // clients go on once the name servers know who leads
+	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
+	for _, other := range nodesOf(n.flags.join) {
+		if other.ID != n.flags.nodeID {
+			g.Join.NameServers = append(g.Join.NameServers, other.Port(members.PortNameServer))
+		}
+	}
+	if err := x.serve(g); err != nil {
+		return nil, err
+	}
+	n.first.Do(func() { n.ready(x) })
+	return x.leave, nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
+	members "github.com/actormq/actormq/system/cluster"
+)
+
+func newClusterCommand() *cobra.Command {
+	c := &cobra.Command{Use: "cluster", Short: "Look at replica groups, and promote a slave", Args: cobra.NoArgs}
+	c.AddCommand(newClusterStatusCommand())
+	return c
+}
+
+func newClusterStatusCommand() *cobra.Command {
+	var join, etcd string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status (--join HOST:PORT,... | --etcd HOST:PORT,...)",
+		Short: "Show who leads, who is in sync, and how far each node is",
+		Long:  `Asks the etcd of the nodes, one of them is enough, or an external one. The exit status is 3 when there is no cluster, or nobody leads.`,
+		Example: `  actormq cluster status --join 127.0.0.1:21100
+  actormq cluster status --etcd 10.0.0.9:2379 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			endpoints, err := endpointsOf(join, etcd)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second)
+			defer cancel()
+			all, err := members.Read(ctx, endpoints)
+			if err != nil {
+				return statusError{statusUnreached, err}
+			}
+			return showClusters(cmd, all, asJSON)
+		},
+	}
+	c.Flags().StringVar(&join, "join", "", "HOST:PORT,... of nodes, as node has them")
+	c.Flags().StringVar(&etcd, "etcd", "", "HOST:PORT,... of an external etcd")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each cluster")
+	return c
+}
+
+func endpointsOf(join, etcd string) (endpoints []string, err error) {
+	if (join == "") == (etcd == "") {
+		return nil, errors.New("either --join or --etcd")
+	}
+	if etcd != "" {
+		return strings.Split(etcd, ","), nil
+	}
+	for _, n := range nodesOf(join) {
+		endpoints = append(endpoints, n.Port(members.PortClient))
+	}
+	return endpoints, nil
+}
+
+func showClusters(cmd *cobra.Command, all []members.Status, asJSON bool) error {
+	if len(all) == 0 {
+		return statusError{statusNotFound, errors.New("there is no cluster")}
+	}
+	leaderless := false
+	for _, s := range all {
+		leaderless = leaderless || !s.Leads
+		if asJSON {
+			if err := tools.WriteJSON(cmd.OutOrStdout(), s); err != nil {
+				return err
+			}
+			continue
+		}
+		leader := s.Leader
+		if !s.Leads {
+			leader = "none"
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "cluster=%s epoch=%d leader=%s in_sync=%s\n", s.Cluster, s.Epoch, leader, strings.Join(s.InSync, ","))
+		for _, n := range s.Nodes {
+			fmt.Fprintf(cmd.OutOrStdout(), "node=%s role=%s broker=%s in_sync=%t log_end=%d confirmed=%d\n", n.ID, n.Role, n.Broker,
+				slices.Contains(s.InSync, n.ID), n.End, n.Confirmed)
+		}
+	}
+	if leaderless {
+		return statusError{statusNotFound, errors.New("nobody leads")}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+// Package cluster runs a replica group of real processes on loopback, does harm to whoever leads while clients send and read, and looks
+// whether anything that was acknowledged is lost.
+//
+//	Group      the processes: start, kill, pause, resume, stop in order
+//	Load       clients that send, and one that reads every queue, through routes of the nodes' own name servers
+//
+// What the test requires after each round, and at the end:
+//
+//   - Every message whose send was answered with SEND_OK is in the queue and at the offset that the answer named.
+//   - What a reader has seen at an offset stays there, and a queue's end never goes back behind what was seen.
+//   - The commit logs of all nodes are the same bytes.
+//
+// `go test ./testkit/cluster` does 5 rounds; ACTORMQ_CLUSTER_ROUNDS=50 go test -timeout 30m ./testkit/cluster -v does 50.
+package cluster

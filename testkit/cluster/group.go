@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	members "github.com/actormq/actormq/system/cluster"
+)
+
+// Group is a replica group of processes. It belongs to the test's goroutine.
+type Group struct {
+	t       testing.TB
+	program string
+	dir     string
+	Nodes   []members.Node
+	running map[string]*process
+}
+
+// process is a node that has been started.
+type process struct {
+	cmd   *exec.Cmd
+	ready chan struct{} // closed when it serves for the first time
+	ended chan error
+}
+
+// Build makes the program, and a group of n nodes of which none runs.
+func Build(t testing.TB, n int) *Group {
+	t.Helper()
+	g := &Group{t: t, program: filepath.Join(t.TempDir(), "actormq"), dir: t.TempDir(), running: map[string]*process{}}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", g.program, "github.com/actormq/actormq/cmd/actormq").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for i := range n {
+		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: bases(t)})
+	}
+	t.Cleanup(func() {
+		for id := range g.running {
+			g.Kill(id)
+		}
+	})
+	return g
+}
+
+// bases finds ports for a node.
+func bases(t testing.TB) string {
+	t.Helper()
+	for range 200 {
+		first := 20_000 + 8*rand.IntN(1400)
+		ok := true
+		for i := range members.PortBroker + 1 {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+i))
+			if ok = ok && err == nil; err == nil {
+				require.NoError(t, l.Close())
+			}
+		}
+		if ok {
+			return "127.0.0.1:" + strconv.Itoa(first)
+		}
+	}
+	require.Fail(t, "no free ports")
+	return ""
+}
+
+// Join is the list of all nodes.
+func (g *Group) Join() string {
+	var all []string
+	for _, n := range g.Nodes {
+		all = append(all, n.Base)
+	}
+	return strings.Join(all, ",")
+}
+
+// Dir is a node's folder.
+func (g *Group) Dir(id string) string { return filepath.Join(g.dir, id) }
+
+// Start starts nodes and does not wait for them.
+func (g *Group) Start(ids ...string) {
+	g.t.Helper()
+	for _, id := range ids {
+		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
+		p.cmd = exec.Command(g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
+			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000", "--log-level", "info")
+		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		require.NoError(g.t, err)
+		p.cmd.Stderr = log
+		out, err := p.cmd.StdoutPipe()
+		require.NoError(g.t, err)
+		require.NoError(g.t, p.cmd.Start())
+		go func() {
+			lines := bufio.NewScanner(out)
+			if lines.Scan() {
+				close(p.ready)
+			}
+			for lines.Scan() {
+			}
+			p.ended <- p.cmd.Wait()
+			_ = log.Close()
+		}()
+		g.running[id] = p
+	}
+}
+
+// Ready waits until nodes serve for the first time since they were started.
+func (g *Group) Ready(ids ...string) {
+	g.t.Helper()
+	for _, id := range ids {
+		select {
+		case <-g.running[id].ready:
+		case <-time.After(time.Minute):
+			require.Fail(g.t, "a node does not serve", "node %s: %s", id, g.Log(id))
+		}
+	}
+}
+
+// Log is the end of what a node has said.
+func (g *Group) Log(id string) string {
+	b, _ := os.ReadFile(g.Dir(id) + ".log")
+	return string(b[max(0, len(b)-8<<10):])
+}
+
+// Kill ends a node at once (SIGKILL), paused or not.
+func (g *Group) Kill(id string) {
+	p := g.running[id]
+	delete(g.running, id)
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	<-p.ended
+}
+
+// Stop ends a node in order (SIGTERM).
+func (g *Group) Stop(id string) {
+	g.t.Helper()
+	p := g.running[id]
+	delete(g.running, id)
+	require.NoError(g.t, p.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-p.ended:
+		require.NoError(g.t, err, "node %s: %s", id, g.Log(id))
+	case <-time.After(time.Minute):
+		require.Fail(g.t, "a node does not stop", "node %s: %s", id, g.Log(id))
+	}
+}
+
+// Pause stops a node where it is (SIGSTOP).
+func (g *Group) Pause(id string) {
+	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGSTOP))
+}
+
+// Resume lets it go on.
+func (g *Group) Resume(id string) {
+	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGCONT))
+}
+
+// Status asks the nodes' etcd, but for those that are named.
+func (g *Group) Status(but ...string) (members.Status, error) {
+	var endpoints []string
+	for _, n := range g.Nodes {
+		if n.ID != strings.Join(but, "") {
+			endpoints = append(endpoints, n.Port(members.PortClient))
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	all, err := members.Read(ctx, endpoints)
+	if err != nil {
+		return members.Status{}, err
+	}
+	if len(all) != 1 {
+		return members.Status{}, fmt.Errorf("%d clusters", len(all))
+	}
+	return all[0], nil
+}
+
+// Until waits for a state that others bring about.
+func (g *Group) Until(what string, reached func() bool) {
+	g.t.Helper()
+	require.Eventually(g.t, reached, time.Minute, 20*time.Millisecond, what)
+}
+
+// Leader waits until somebody leads and every node is in sync.
+func (g *Group) Leader() (id string) {
+	g.t.Helper()
+	g.Until("all nodes in sync", func() bool {
+		s, err := g.Status()
+		id = s.Leader
+		return err == nil && s.Leads && len(s.InSync) == len(g.Nodes)
+	})
+	return id
+}

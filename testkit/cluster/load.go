@@ -1,0 +1,217 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/system/client"
+	members "github.com/actormq/actormq/system/cluster"
+)
+
+// Topic is where the load sends to.
+const Topic = "load"
+
+// place is where a message stands.
+type place struct {
+	queue int32
+	at    int64
+}
+
+// Load sends and reads until it is ended.
+type Load struct {
+	t     testing.TB
+	nodes []members.Node
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	acked  map[place]string // what was answered with SEND_OK
+	seen   map[place]string // what a reader has got
+	last   time.Time        // of the last SEND_OK
+	wrong  []string
+	tried  int
+	gapped chan struct{} // told after each SEND_OK
+}
+
+// Begin starts senders and a reader.
+func Begin(t testing.TB, g *Group, senders int) *Load {
+	l := &Load{t: t, nodes: g.Nodes, acked: map[place]string{}, seen: map[place]string{}, gapped: make(chan struct{}, 1)}
+	var ctx context.Context
+	ctx, l.cancel = context.WithCancel(context.Background())
+	for i := range senders {
+		l.running.Go(func() { l.send(ctx, i) })
+	}
+	l.running.Go(func() { l.read(ctx) })
+	return l
+}
+
+// End stops them.
+func (l *Load) End() {
+	l.cancel()
+	l.running.Wait()
+}
+
+// Acked is how many sends have been acknowledged.
+func (l *Load) Acked() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
+
+// client asks one name server first, and the others when that one is not reached.
+func (l *Load) client(first int) *client.Client {
+	var servers []string
+	for i := range l.nodes {
+		servers = append(servers, l.nodes[(first+i)%len(l.nodes)].Port(members.PortNameServer))
+	}
+	return client.New(client.Options{NameServers: servers, Timeout: time.Second})
+}
+
+// send sends one message after the other, to whoever the routes say.
+func (l *Load) send(ctx context.Context, sender int) {
+	for turn := sender; ctx.Err() == nil; turn++ {
+		c := l.client(turn)
+		for n := 0; ctx.Err() == nil; n++ {
+			if err := l.sendOne(ctx, c, fmt.Sprintf("%d/%d/%d", sender, turn, n)); err != nil {
+				pause(ctx)
+				break // by another name server
+			}
+		}
+		c.Close()
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+func (l *Load) sendOne(ctx context.Context, c *client.Client, body string) error {
+	queues, err := c.QueuesToSend(ctx, Topic)
+	if err != nil {
+		return err
+	}
+	q := queues[len(body)%len(queues)]
+	l.mu.Lock()
+	l.tried++
+	l.mu.Unlock()
+	sent, err := c.Send(ctx, q.Address, remoting.SendMessageHeader{
+		ProducerGroup: "load", Topic: Topic, DefaultTopic: "TBW102", DefaultTopicQueueNums: 4, QueueID: q.ID,
+		BornTimestampMs: time.Now().UnixMilli(),
+	}, []byte(body+strings.Repeat(".", 200)))
+	if err != nil {
+		return err
+	}
+	if sent.Code != remoting.ResponseSuccess {
+		return fmt.Errorf("stored, but %s", remoting.ResponseName(sent.Code))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(l.acked, place{sent.QueueID, sent.QueueOffset}, body)
+	l.last = time.Now()
+	select {
+	case l.gapped <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// note keeps what stands at a place; mu is held. Another message there, now or before, is an error.
+func (l *Load) note(where map[place]string, p place, body string) {
+	for _, known := range []map[place]string{l.acked, l.seen} {
+		if before, there := known[p]; there && before != body && len(l.wrong) < 100 {
+			l.wrong = append(l.wrong, fmt.Sprintf("queue %d at %d: %q, and before %q", p.queue, p.at, body, before))
+		}
+	}
+	where[p] = body
+}
+
+// read reads every queue from its beginning on, and goes on where it was after each failure.
+func (l *Load) read(ctx context.Context) {
+	next := map[int32]int64{}
+	for turn := 0; ctx.Err() == nil; turn++ {
+		c := l.client(turn)
+		for ctx.Err() == nil && l.readOnce(ctx, c, next) == nil {
+			pause(ctx)
+		}
+		c.Close()
+		pause(ctx)
+	}
+}
+
+func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]int64) error {
+	route, err := c.Route(ctx, Topic)
+	if err != nil {
+		return err
+	}
+	queues, err := client.ReadQueues(route, Topic)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		for more := true; more; {
+			p, err := c.Pull(ctx, q.Address, remoting.PullMessageHeader{
+				ConsumerGroup: "load", Topic: Topic, QueueID: q.ID, QueueOffset: next[q.ID], MaxMsgNums: 32, SysFlag: remoting.PullFlagSubscription,
+				Subscription: "*", ExpressionType: "TAG",
+			})
+			if err != nil {
+				return err
+			}
+			l.mu.Lock()
+			for _, m := range p.Messages {
+				body, _, _ := strings.Cut(string(m.Body), ".")
+				l.note(l.seen, place{q.ID, int64(m.QueueOffset)}, body)
+				next[q.ID] = int64(m.QueueOffset) + 1
+			}
+			l.mu.Unlock()
+			more = len(p.Messages) > 0
+		}
+	}
+	return nil
+}
+
+// AwaitAck waits until a send that was made after now is acknowledged, and tells how long that took.
+func (l *Load) AwaitAck(since time.Time, within time.Duration) time.Duration {
+	l.t.Helper()
+	deadline := time.After(within)
+	for {
+		l.mu.Lock()
+		last := l.last
+		l.mu.Unlock()
+		if last.After(since) {
+			return last.Sub(since)
+		}
+		select {
+		case <-l.gapped:
+		case <-deadline:
+			require.Fail(l.t, "nothing is acknowledged any more")
+		}
+	}
+}
+
+// Check requires that what was acknowledged, and what was seen, is there: all is what a store has at the end.
+func (l *Load) Check(all map[place]string) {
+	l.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(l.t, l.wrong, "places whose message has changed")
+	for name, known := range map[string]map[place]string{"acknowledged": l.acked, "seen": l.seen} {
+		lost := 0
+		for p, body := range known {
+			if all[p] != body {
+				lost++
+			}
+		}
+		require.Zero(l.t, lost, "%s, and lost, of %d", name, len(known))
+	}
+}

@@ -16,6 +16,7 @@ const (
 	TopicAutoCreateKey     = "TBW102"
 	TopicBenchmark         = "BenchmarkTest"
 	TopicSelfTest          = "SELF_TEST_TOPIC"
+	TopicClusterState      = "ACTORMQ_CLUSTER_STATE" // a replica group's configuration, as of its place in the log
 	TopicTrace             = "RMQ_SYS_TRACE_TOPIC"
 
 	RetryTopicPrefix = "%RETRY%"

@@ -203,7 +203,8 @@ func (s *Store) DeleteUnusedTopics(ctx context.Context, used func(topic string) 
 // ownTopic tells whether a topic's queues stay though nobody has configured it.
 func ownTopic(topic string) bool {
 	switch topic {
-	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime:
+	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime,
+		messages.TopicClusterState:
 		return true
 	}
 	return strings.HasPrefix(topic, messages.LMQTopicPrefix)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
 )
@@ -114,14 +115,14 @@ func runClusterNode(ctx context.Context, out io.Writer, f clusterFlags, conf *no
 }
 
 // serve is the member's Serve.
-func (n *clusterNode) serve(store *system.Store, role members.Role) (func(context.Context) error, error) {
+func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Disk) (func(context.Context) error, error) {
 	x := &node{log: n.log, drain: n.drain, store: store}
 	x.conf.Store(n.conf)
 	g := n.conf.Gateway
 	if g.Broker.BrokerID = 0; !role.Leads {
 		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
 	}
-	g.Master = ""
+	g.Master, g.Files = "", files
 	const often = time.Second // clients go on once the name servers know who leads
 	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
 	for _, other := range nodesOf(n.flags.join) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 )
 
@@ -56,8 +57,8 @@ type Config struct {
 	// Store are the options of the store; role and group are the member's.
 	Store system.Options
 	// Serve starts what serves clients with a store, and returns what ends it; it is called each time the role has changed. It must not
-	// keep the store behind its end.
-	Serve func(store *system.Store, role Role) (stop func(context.Context) error, err error)
+	// keep the store behind its end. Topics, groups and offsets are to be read and written by files: then the next leader has them.
+	Serve func(store *system.Store, role Role, files vfs.Disk) (stop func(context.Context) error, err error)
 
 	MinInSync int           // nodes that must have a message before it is acknowledged; default: a majority
 	Lease     time.Duration // whole seconds; default 2 s

@@ -35,6 +35,9 @@ type elector struct {
 	end     messages.PhysicalOffset // of a leader's log, at the last look
 	short   bool                    // of a leader: puts are refused, too few nodes are in sync
 
+	carrying  bool // what is carried with the log is being looked at
+	carriedAt time.Time
+
 	said    NodeState
 	saidAt  time.Time
 	saying  bool
@@ -73,8 +76,10 @@ type (
 		won    bool // it is an election
 		joins  bool // the joining node is decided on
 	}
-	told  struct{ err error }
-	leave struct{ answer *messages.Answer[struct{}] }
+	told struct{ err error }
+	// carriedOn: what was due is in the log.
+	carriedOn struct{ err error }
+	leave     struct{ answer *messages.Answer[struct{}] }
 )
 
 // Refuse answers with an error.
@@ -103,6 +108,11 @@ func (e *elector) Receive(ctx actor.Context) {
 		e.answered(m)
 	case told:
 		e.told(m)
+	case carriedOn:
+		e.carrying = false
+		if m.err != nil {
+			e.cfg.Logger.Warn().Err(m.err).Msg("not all of the configuration is in the log; it is tried again")
+		}
 	case leave:
 		e.leaving = &m
 	case *actor.Stopping:
@@ -121,6 +131,7 @@ func (e *elector) tick() {
 	e.ticker = e.self.After(e.cfg.Lease/10, tick{})
 	if t := e.term; t != nil && t.leads && !e.changing && !t.fenced() {
 		e.measure(t.begun.Load().store)
+		e.carry(t.carrier.Load())
 	}
 	if t := e.term; t != nil && !e.changing && errors.Is(t.begun.Load().store.Writable(), messages.ErrFailed) {
 		e.close() // another node is to lead; this one recovers
@@ -343,4 +354,16 @@ func (e *elector) told(m told) {
 		e.saidAt = time.Time{}
 		e.cfg.Logger.Debug().Err(m.err).Msg("the node's state was not written")
 	}
+}
+
+// carry has what is due put into the log.
+func (e *elector) carry(c *carrier) {
+	if c == nil || e.carrying || time.Since(e.carriedAt) < sayInterval {
+		return
+	}
+	e.carrying, e.carriedAt = true, time.Now()
+	self := e.self
+	go func() {
+		self.Send(carriedOn{err: actors.Protect("carry the configuration", c.round)})
+	}()
 }

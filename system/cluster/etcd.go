@@ -52,7 +52,7 @@ func dial(endpoints []string) (*clientv3.Client, error) {
 func startEtcd(c Config) (*embed.Etcd, error) {
 	e := embed.NewConfig()
 	e.Name, e.Dir = c.ID, c.EtcdDir
-	e.LogLevel = "error"
+	e.LogLevel = "fatal" // what matters shows in what the node can or cannot do
 	e.TickMs, e.ElectionMs = uint(etcdTick.Milliseconds()), uint(etcdElection.Milliseconds())
 	e.AutoCompactionMode, e.AutoCompactionRetention = "periodic", "1h"
 	me := c.node(c.ID)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -80,6 +81,7 @@ type peer struct {
 	system *actor.ActorSystem
 	mu     sync.Mutex
 	serves *Role
+	files  vfs.Disk
 }
 
 func newGroup(t *testing.T, n int) *group {
@@ -111,7 +113,7 @@ func (g *group) start(ids ...string) {
 			log = zerolog.New(os.Stderr).With().Timestamp().Str("node", id).Logger()
 		}
 		c := Config{
-			Name: "test", ID: id, Nodes: g.nodes, Logger: log, Lease: time.Second, Lag: 500 * time.Millisecond,
+			Name: "test", ID: id, Nodes: g.nodes, Logger: log, Lease: time.Second, Lag: time.Second,
 			Store: system.Options{
 				Dir: "store", Disk: g.disks[id], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1, Logger: log,
 			},
@@ -123,10 +125,10 @@ func (g *group) start(ids ...string) {
 	}
 }
 
-func (p *peer) serve(_ *system.Store, role Role) (func(context.Context) error, error) {
+func (p *peer) serve(_ *system.Store, role Role, files vfs.Disk) (func(context.Context) error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.serves = &role
+	p.serves, p.files = &role, files
 	return func(context.Context) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()

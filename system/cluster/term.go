@@ -28,8 +28,9 @@ type term struct {
 	// diverged is told where a follower's log has to be cut; it must not block.
 	diverged func(at messages.PhysicalOffset)
 
-	begun atomic.Pointer[begun] // nil until the store is open and, of a leader, its epoch has begun
-	seat  atomic.Pointer[seat]  // of a follower: whom it follows
+	begun   atomic.Pointer[begun]   // nil until the store is open and, of a leader, its epoch has begun
+	carrier atomic.Pointer[carrier] // of a leader, once it serves
+	seat    atomic.Pointer[seat]    // of a follower: whom it follows
 
 	mu   sync.Mutex // of the history
 	past epochs.History
@@ -139,15 +140,22 @@ func (t *term) adopt(h epochs.History) error {
 // prepare starts what serves clients, of a leader once the nodes in sync have everything that it began with.
 func (t *term) prepare(role Role) (err error) {
 	s := t.begun.Load().store
+	files := t.cfg.Store.Defaults().Disk
 	if t.leads {
 		if err := s.AwaitConfirmed(t.ctx); err != nil {
+			return err
+		}
+		c := newCarrier(files, s, t.fenced)
+		if err := c.restore(t.ctx, t.epoch == 1); err != nil {
 			return err
 		}
 		if err := s.DeliverDelayed(t.ctx, true); err != nil {
 			return err
 		}
+		files = c
+		t.carrier.Store(c)
 	}
-	t.serving, err = t.cfg.Serve(s, role)
+	t.serving, err = t.cfg.Serve(s, role, files)
 	return err
 }
 

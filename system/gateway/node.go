@@ -21,6 +21,7 @@ import (
 	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system/gateway/acl"
 	"github.com/actormq/actormq/system/gateway/admin"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -119,11 +120,19 @@ func (n *Node) stopping(err error, stop func() error) {
 	}
 }
 
+// files is the disk of topics, groups and offsets.
+func (n *Node) files() vfs.Disk {
+	if n.cfg.Files != nil {
+		return n.cfg.Files
+	}
+	return n.cfg.Disk
+}
+
 func (n *Node) file(name string) string { return path.Join(n.cfg.ConfigDir, name) }
 
 func (n *Node) startTopics() (err error) {
 	n.broker.Topics, err = topics.Start(n.root, string(topics.Role), topics.Config{
-		Disk: n.cfg.Disk, Path: n.file("topics.json"), ClusterName: n.broker.ClusterName, BrokerName: n.broker.BrokerName,
+		Disk: n.files(), Path: n.file("topics.json"), ClusterName: n.broker.ClusterName, BrokerName: n.broker.BrokerName,
 		AutoCreate: !n.cfg.NoAutoCreateTopic, DefaultQueues: n.cfg.DefaultQueues, ClusterTopic: !n.cfg.NoClusterTopic,
 		BrokerTopic: !n.cfg.NoBrokerTopic, TraceTopic: n.cfg.TraceTopic, Listener: n.topicListener(), Logger: n.broker.Logger,
 	})
@@ -133,7 +142,7 @@ func (n *Node) startTopics() (err error) {
 
 func (n *Node) startGroups() error {
 	g, err := groups.Start(n.root, "group-keeper", groups.Config{
-		Disk: n.cfg.Disk, Path: n.file("subscriptionGroup.json"), AutoCreate: !n.cfg.NoAutoCreateGroup, Logger: n.broker.Logger,
+		Disk: n.files(), Path: n.file("subscriptionGroup.json"), AutoCreate: !n.cfg.NoAutoCreateGroup, Logger: n.broker.Logger,
 	})
 	n.broker.Groups = g
 	n.stopping(err, func() error { return g.Close() })
@@ -172,7 +181,7 @@ func (n *Node) startOffsets() (err error) {
 		file, before = n.file("lmqConsumerOffset.json"), file
 	}
 	n.broker.Offsets, err = offsets.Start(n.root, string(offsets.Role), offsets.Config{
-		Disk: n.cfg.Disk, Path: file, Before: before, LightGroups: before != "", Interval: n.cfg.OffsetInterval,
+		Disk: n.files(), Path: file, Before: before, LightGroups: before != "", Interval: n.cfg.OffsetInterval,
 		RefuseBackward: n.cfg.RefuseBackward, Logger: n.broker.Logger,
 	})
 	if err != nil {

@@ -1,0 +1,55 @@
+package cluster
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/metadata"
+)
+
+func TestTheNextLeaderHasTheConfigurationAsTheLogHasIt(t *testing.T) {
+	g := newGroup(t, 3)
+	g.start("1", "2", "3")
+	g.put()
+	old := g.leader()
+	topics := json.RawMessage(`{"topicConfigTable":{"made":{"topicName":"made"}}}`)
+	offsets := func(mine, transactions int64) metadata.OffsetTable {
+		return metadata.OffsetTable{Offsets: map[string]map[int32]int64{
+			"T@g": {0: mine}, "RMQ_SYS_TRANS_HALF_TOPIC@" + messages.GroupTransactions: {0: transactions},
+		}}
+	}
+	g.up[old].mu.Lock()
+	files := g.up[old].files
+	g.up[old].mu.Unlock()
+	require.NoError(t, metadata.Save(files, "store/config/topics.json", topics))
+	require.NoError(t, metadata.Save(files, "store/config/consumerOffset.json", offsets(5, 3)))
+	m := &messages.Message{Topic: "T", Body: []byte("later"), Properties: messages.Properties("").With(messages.PropertyDelay, "1")}
+	g.until("acknowledged", func() bool {
+		r, err := g.up[old].Store().Put(t.Context(), m)
+		return err == nil && r.Status == messages.PutOK
+	})
+	g.until("it is delivered, and that is in the log", func() bool {
+		s := g.up[old].Store()
+		return s.DelayOffsets()[1] >= 1 && s.MaxOffset(stateQueue(len(carried)-1)) >= 1
+	})
+	for id, disk := range g.disks {
+		if id != old { // what followers are told by their leader: further in both
+			require.NoError(t, metadata.Save(disk, "store/config/consumerOffset.json", offsets(7, 99)))
+			require.NoError(t, metadata.Save(disk, "store/config/delayOffset.json", metadata.DelayOffsets{Offsets: map[int]int64{1: 50}}))
+		}
+	}
+	g.stop(old)
+	next := g.leader()
+	var got metadata.OffsetTable
+	_, err := metadata.Load(g.disks[next], "store/config/consumerOffset.json", &got)
+	require.NoError(t, err)
+	require.Equal(t, offsets(7, 3).Offsets, got.Offsets, "how far transactions are is what the log says")
+	var made json.RawMessage
+	_, err = metadata.Load(g.disks[next], "store/config/topics.json", &made)
+	require.NoError(t, err)
+	require.JSONEq(t, string(topics), string(made))
+	require.Less(t, g.up[next].Store().DelayOffsets()[1], messages.QueueOffset(50))
+}

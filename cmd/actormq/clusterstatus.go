@@ -16,7 +16,7 @@ import (
 
 func newClusterCommand() *cobra.Command {
 	c := &cobra.Command{Use: "cluster", Short: "Look at replica groups, and promote a slave", Args: cobra.NoArgs}
-	c.AddCommand(newClusterStatusCommand())
+	c.AddCommand(newClusterStatusCommand(), newClusterPromoteCommand())
 	return c
 }
 

@@ -143,16 +143,38 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), n.ready())
-	select {
-	case <-ctx.Done():
-	case grace := <-n.drain:
-		n.drained(ctx, grace)
+	if n, err = n.run(ctx, log); err != nil {
+		return err
 	}
 	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
 	stop, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancelStop()
 	return n.stop(stop)
+}
+
+// run returns when the node is to stop. A slave that is promoted goes on as a master meanwhile.
+func (n *node) run(ctx context.Context, log zerolog.Logger) (*node, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return n, nil
+		case grace := <-n.drain:
+			n.drained(ctx, grace)
+			return n, nil
+		case <-n.promoted:
+		}
+		log.Warn().Msg("this slave is promoted: it starts again as the master")
+		stop, cancel := context.WithTimeout(ctx, 2*stopTimeout)
+		err := n.stop(stop)
+		cancel()
+		if err != nil {
+			log.Warn().Err(err).Msg("the slave was not stopped in order: its store recovers")
+		}
+		if n, err = startNode(n.conf.Load(), log); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // node is a running node.
@@ -164,11 +186,18 @@ type node struct {
 	gateway *gateway.Node
 	admin   *admin.Server      // nil: there is none
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
-	log     zerolog.Logger
+	// promoted is told that a request has made the slave the master.
+	promoted chan struct{}
+	log      zerolog.Logger
 }
 
 func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
-	n := &node{log: log, drain: make(chan time.Duration, 1)}
+	n := &node{log: log, drain: make(chan time.Duration, 1), promoted: make(chan struct{}, 1)}
+	if was, err := asPromoted(conf); err != nil {
+		return nil, err
+	} else if was {
+		log.Warn().Str("file", promotionPath(conf)).Msg("this node was promoted: brokerRole=SLAVE and brokerId have no effect; change them")
+	}
 	n.conf.Store(conf)
 	var err error
 	if n.store, err = system.Open(storeOptions(conf, log)); err != nil {
@@ -206,6 +235,9 @@ func (n *node) serve(g gateway.Config) (err error) {
 	g.Tools.SetOptions = n.setOptions
 	g.Tools.DelayOffsets, g.Tools.Runtime = n.delayOffsets, n.runtime
 	g.OnDrain = n.askDrain
+	if n.promoted != nil {
+		g.OnPromote = n.promote
+	}
 	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, lost) }
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		n.system.Shutdown()

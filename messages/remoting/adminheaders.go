@@ -172,6 +172,24 @@ func (h *DataVersionAnswer) Fields(f *Fields) {
 	f.Bool("changed", &h.Changed)
 }
 
+// PromoteHeader asks a slave of ours to become the master once its log ends at an offset or behind it ([RequestPromoteBroker]).
+type PromoteHeader struct {
+	ExpectOffset int64
+	TimeoutMs    int64 // how long it may wait for the offset
+}
+
+// Fields implements Header.
+func (h *PromoteHeader) Fields(f *Fields) {
+	f.Int64("expectOffset", &h.ExpectOffset)
+	f.Int64("timeoutMillis", &h.TimeoutMs)
+}
+
+// PromotedAnswer says where the log of the new master begins to be its own.
+type PromotedAnswer struct{ Offset int64 }
+
+// Fields implements Header.
+func (h *PromotedAnswer) Fields(f *Fields) { f.Int64("offset", &h.Offset) }
+
 // DrainHeader asks a broker of ours to stop, and to send producers to others first ([RequestDrainBroker]).
 type DrainHeader struct {
 	GraceMs int64 // how long it serves on meanwhile

@@ -83,6 +83,7 @@ const (
 	RequestQueryConsumeQueue                = 321
 	RequestQueryDataVersion                 = 322
 	RequestDrainBroker                      = 9101 // our own: stop, and send producers elsewhere first
+	RequestPromoteBroker                    = 9102 // our own: a slave becomes the master
 	RequestResumeCheckHalfMessage           = 323
 	RequestSendReplyMessage                 = 324
 	RequestSendReplyMessageV2               = 325
@@ -171,6 +172,7 @@ var requestNames = map[int]string{
 	RequestQueryConsumeQueue:                "QUERY_CONSUME_QUEUE",
 	RequestQueryDataVersion:                 "QUERY_DATA_VERSION",
 	RequestDrainBroker:                      "DRAIN_BROKER",
+	RequestPromoteBroker:                    "PROMOTE_BROKER",
 	RequestResumeCheckHalfMessage:           "RESUME_CHECK_HALF_MESSAGE",
 	RequestSendReplyMessage:                 "SEND_REPLY_MESSAGE",
 	RequestSendReplyMessageV2:               "SEND_REPLY_MESSAGE_V2",

@@ -67,6 +67,7 @@ var requestHeaders = map[int]func() Header{
 	RequestQueryConsumeQueue:               func() Header { return &QueryConsumeQueueHeader{} },
 	RequestQueryDataVersion:                func() Header { return &BrokerHeader{} },
 	RequestDrainBroker:                     func() Header { return &DrainHeader{} },
+	RequestPromoteBroker:                   func() Header { return &PromoteHeader{} },
 	RequestResumeCheckHalfMessage:          func() Header { return &ResumeHalfHeader{} },
 	RequestPushReplyMessageToClient:        func() Header { return &ReplyPushHeader{} },
 	RequestAddWritePermOfBroker:            func() Header { return &BrokerNameHeader{} },
@@ -258,6 +259,6 @@ func TestCodeNames(t *testing.T) {
 	for code := range requestHeaders {
 		require.Contains(t, requestNames, code)
 	}
-	require.Len(t, requestNames, 85)
+	require.Len(t, requestNames, 86)
 	require.Len(t, responseNames, 28)
 }

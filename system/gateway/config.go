@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system/gateway/admin"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -35,6 +37,10 @@ type Config struct {
 
 	// OnDrain is called when a request asks the node to drain and to stop; it must not block. nil: no request may.
 	OnDrain func(grace time.Duration)
+
+	// OnPromote is called when a request asks a slave to become the master, and its log has the offset that the request expects: from then
+	// on it must take nothing from its master. It returns where its log ends. nil: no request may.
+	OnPromote func(ctx context.Context, expect messages.PhysicalOffset) (messages.PhysicalOffset, error)
 
 	Join      Join   // other name servers that the node registers at
 	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker

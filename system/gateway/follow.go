@@ -27,13 +27,14 @@ func (n *Node) startFollowing() error {
 		n.master.Store(&n.cfg.Master)
 	}
 	call, end := n.cfg.Join.Connect(func(string) {})
+	n.taken = []ha.SyncStep{
+		{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, n.takeTopics)},
+		{What: "consumer offsets", Do: n.taking(call, remoting.RequestGetAllConsumerOffset, n.takeOffsets)},
+		{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, n.takeDelayOffsets)},
+		{What: "subscription groups", Do: n.taking(call, remoting.RequestGetAllSubscriptionGroupConfig, n.takeGroups)},
+	}
 	sync := ha.NewConfigSync(ha.SyncConfig{
-		Steps: []ha.SyncStep{
-			{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, n.takeTopics)},
-			{What: "consumer offsets", Do: n.taking(call, remoting.RequestGetAllConsumerOffset, n.takeOffsets)},
-			{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, n.takeDelayOffsets)},
-			{What: "subscription groups", Do: n.taking(call, remoting.RequestGetAllSubscriptionGroupConfig, n.takeGroups)},
-		},
+		Steps: n.taken,
 		First: n.cfg.SyncFirst, Interval: n.cfg.SyncInterval, Logger: n.broker.Logger,
 	})
 	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {

@@ -14,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/clients"
 	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/actors/groups"
+	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/actors/offsets"
 	"github.com/actormq/actormq/actors/registrar"
@@ -44,6 +45,7 @@ type Node struct {
 	ports  []edge.Port
 
 	master    atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
+	taken     []ha.SyncStep          // of a slave: what it takes over from its master
 	registrar *registrar.Registrar   // nil: there is no other name server
 	draining  atomic.Bool            // producers are sent to other brokers
 
@@ -253,6 +255,7 @@ func (n *Node) portsOf() ([]edge.Port, error) {
 	maps.Copy(all, produce.New(n.broker).Routes())
 	maps.Copy(all, consume.New(n.broker).Routes())
 	maps.Copy(all, admin.New(n.broker, n.cfg.Tools).Routes())
+	all[remoting.RequestPromoteBroker] = edge.Route{Handle: n.promoteRequest, Lane: edge.Slow}
 	all[remoting.RequestDrainBroker] = edge.Route{Handle: n.drainRequest, Lane: edge.Quick}
 	for code, route := range n.cfg.Routes {
 		if _, taken := all[code]; taken || route.Handle == nil {

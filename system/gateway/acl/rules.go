@@ -74,7 +74,7 @@ var adminOnly = []int{
 	remoting.RequestUpdateAndCreateTopic, remoting.RequestUpdateBrokerConfig, remoting.RequestDeleteTopicInBroker,
 	remoting.RequestUpdateAndCreateSubscriptionGroup, remoting.RequestDeleteSubscriptionGroup, remoting.RequestGetBrokerConfig,
 	remoting.RequestUpdateAndCreateACLConfig, remoting.RequestDeleteACLConfig, remoting.RequestUpdateGlobalWhiteAddrsConfig,
-	remoting.RequestGetBrokerClusterACLConfig, remoting.RequestDrainBroker,
+	remoting.RequestGetBrokerClusterACLConfig, remoting.RequestDrainBroker, remoting.RequestPromoteBroker,
 }
 
 // adminOnlyNames are those of a name server; who reads routes needs no account there, as in the original.

@@ -32,6 +32,10 @@ type ExpireIndex struct {
 	Below PhysicalOffset
 }
 
+// LeaveIndex tells the index builder that the store is being stopped: what it has no room for is left to the next start, which makes
+// the index complete, so that nobody waits for it any more.
+type LeaveIndex struct{}
+
 // ForgetTopic asks the writer to forget the queue offsets of a topic's queues: the next message of each gets offset 0. The
 // answer is the end of the log at that moment: records of the topic in front of it belong to queues that are gone.
 type ForgetTopic struct {

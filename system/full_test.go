@@ -518,3 +518,44 @@ func TestNoFurtherMappings(t *testing.T) {
 		closeIn(t, s)
 	})
 }
+
+// A stop does not wait for room for the index: the next start makes it complete.
+func TestAStopWithoutRoomForTheIndex(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 150 {
+			require.NoError(t, p.put())
+		}
+		synctest.Wait()
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index") {
+				return vfs.ErrNoSpace
+			}
+			return nil
+		})
+		for range 100 { // a file has 199 entries
+			if p.put() != nil {
+				break
+			}
+		}
+		sleep(time.Second)
+		began := time.Now()
+		closeIn(t, s)
+		require.Less(t, time.Since(began), time.Second)
+		_, err := disk.Stat("store/abort")
+		require.Error(t, err, "a clean stop")
+		disk.Inject(nil)
+		s = openIn(t, opt)
+		p.store = s
+		p.check()
+		for i := range p.acked {
+			found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: fmt.Sprint("k", i+1), MaxMessages: 2, EndMs: 1 << 60})
+			require.NoError(t, err)
+			require.Len(t, found, 1, "key %d", i+1)
+		}
+		closeIn(t, s)
+	})
+}

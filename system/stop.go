@@ -10,6 +10,7 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // await waits until every builder has built the log up to an offset.
@@ -27,6 +28,9 @@ func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
 	if err := c.flush(ctx); err != nil {
 		return err
 	}
+	if c.pids[actors.RoleIndexer] != nil {
+		c.send(actors.RoleIndexer, messages.LeaveIndex{})
+	}
 	if err := c.await(ctx, end); err != nil {
 		return err
 	}
@@ -38,7 +42,9 @@ func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
 	if c.pids[actors.RoleIndexer] != nil {
 		index := messages.NewAnswer[int64]()
 		c.send(actors.RoleIndexer, messages.FlushIndex{Answer: index})
-		if _, err := index.Wait(ctx); err != nil {
+		_, err := index.Wait(ctx)
+		c.indexLeft = errors.Is(err, vfs.ErrNoSpace)
+		if err != nil && !c.indexLeft {
 			return fmt.Errorf("flush the index: %w", err)
 		}
 	}

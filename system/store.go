@@ -222,6 +222,11 @@ func (s *Store) close(ctx context.Context) error {
 	if err != nil || s.failure.get() != nil {
 		return errors.Join(unsaved, err, s.failure.get(), s.files.Close())
 	}
+	if s.cast.indexLeft {
+		if err := s.files.LeaveIndex(); err != nil {
+			return errors.Join(unsaved, err, s.files.Close())
+		}
+	}
 	if err := errors.Join(unsaved, s.cutPartial(), s.removeUnused(), s.files.CloseClean()); err != nil {
 		return err
 	}

@@ -28,8 +28,10 @@ type cast struct {
 	system *actor.ActorSystem
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
-	gate   mailbox.Gate  // nobody runs before everybody has a name: what is sent to a name that is not there yet is lost
-	last   []actors.Peer // of the extensions, in this order: stopped after all others, which tell them something to the end
+	gate   mailbox.Gate // nobody runs before everybody has a name: what is sent to a name that is not there yet is lost
+	// indexLeft: there was no room for all of the index when the store was stopped.
+	indexLeft bool
+	last      []actors.Peer // of the extensions, in this order: stopped after all others, which tell them something to the end
 }
 
 // spawn makes the actors, those first whom the others tell, and then starts them.

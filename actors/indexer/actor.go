@@ -46,6 +46,7 @@ type Actor struct {
 	tick    *time.Timer
 	builtMs int64 // store timestamp of the last record built
 	toldMs  int64
+	leaving bool      // the store is being stopped: room is not waited for
 	broken  error     // why the index is not built any further
 	short   bool      // Space has been told that there is no room
 	failing time.Time // since when every attempt has failed, not for want of room; zero: the last one has not
@@ -81,6 +82,13 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case flushTick:
 		a.tick = nil
 		a.flush()
+	case messages.LeaveIndex:
+		a.leaving = true
+		if a.retry != nil {
+			a.retry.Stop()
+			a.retry = nil
+		}
+		a.build()
 	case messages.ExpireIndex:
 		if n, err := a.cfg.Index.DeleteBelow(m.Below); err != nil {
 			a.cfg.Logger.Error().Err(err).Int("deleted", n).Msg("deleting expired index files failed; it is tried again")
@@ -143,6 +151,10 @@ func (a *Actor) failed(err error) {
 		return
 	}
 	a.pause = min(max(2*a.pause, firstPause), maxPause)
+	if a.leaving && errors.Is(err, vfs.ErrNoSpace) {
+		a.breakDown(err)
+		return
+	}
 	if errors.Is(err, vfs.ErrNoSpace) {
 		if a.short {
 			a.retry = a.self.After(a.pause, retryTick{})

@@ -184,6 +184,37 @@ func TestFlushOnTime(t *testing.T) {
 	})
 }
 
+// When the store is stopped, what there is no room for is left: nobody waits, and what was built before stays.
+func TestAFullDiskHoldsUpNoStop(t *testing.T) {
+	for _, waiting := range []bool{true, false} {
+		fixture.Bubble(t, func(t *testing.T) {
+			r := newRig(t, index.Params{Slots: 50, Entries: 31}, memfs.New()) // 10 records a file
+			r.deliver(r.batch(5))
+			require.NoError(t, r.built())
+			r.disk.Inject(func(op memfs.Op) error {
+				if op.Kind == memfs.KindAllocate {
+					return vfs.ErrNoSpace
+				}
+				return nil
+			})
+			if waiting {
+				r.deliver(r.batch(10))
+				<-time.After(time.Minute)
+				synctest.Wait()
+				require.Empty(t, r.back)
+			}
+			r.box.PostUserMessage(messages.LeaveIndex{})
+			if !waiting {
+				r.deliver(r.batch(10))
+			}
+			require.NoError(t, r.built())
+			r.verify(r.set, 10)
+			_, err := r.flush()
+			require.ErrorIs(t, err, vfs.ErrNoSpace, "it lacks records")
+		})
+	}
+}
+
 // Weakness W16: a file that can't be made holds batches back and is tried again, from where it stopped.
 func TestAFullDiskIsWaitedFor(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package indexer builds the index files from what the reput dispatcher reads (spec/store.md §6.6).
 //
 //	Delivery    put the keys of its records, then answer
+//	LeaveIndex  the store stops: wait for no room any more
 //	FlushIndex  make everything durable, tell the flusher IndexFlushed, then answer
 //	flushTick   the same, on the timer
 //

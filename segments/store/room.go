@@ -62,6 +62,16 @@ func (s *Store) indexOrNone(err error) error {
 	return index.Close()
 }
 
+// LeaveIndex gives an index up that lacks records at its end: the next start makes it complete.
+func (s *Store) LeaveIndex() error {
+	index := s.Index
+	s.Index = nil
+	if err := index.Close(); err != nil {
+		return fmt.Errorf("leave the index: %w", err)
+	}
+	return nil
+}
+
 // syncRecovered makes durable what recovery has built, as far as there is room.
 func (s *Store) syncRecovered(p *Plan) error { return s.room(s.syncDerived(p)) }
 

@@ -147,7 +147,10 @@ func (s *Store) deleteQueues(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	err = s.cast.flush(ctx) // a deletion may not outlive what was in front of it
+	_, err = s.commit(ctx)
+	if err == nil {
+		err = s.cast.flush(ctx) // a deletion may not outlive what was in front of it
+	}
 	if err == nil {
 		err = s.files.TopicDeleted(topic, end)
 	}
@@ -161,7 +164,7 @@ func (s *Store) deleteQueues(ctx context.Context, topic string) error {
 func (s *Store) exclusively(ctx context.Context) (done func(), err error) {
 	select {
 	case s.deleting <- struct{}{}:
-		return func() { <-s.deleting }, s.readable()
+		return func() { <-s.deleting }, errors.Join(s.readable(), s.readOnly)
 	case <-s.closed:
 		return func() {}, ErrStopped
 	case <-ctx.Done():

@@ -22,6 +22,9 @@ func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
 	if err := s.readable(); err != nil && (on || errors.Is(err, ErrStopped)) {
 		return fmt.Errorf("delivery of delayed messages: %w", err)
 	}
+	if on && s.readOnly != nil {
+		return fmt.Errorf("delivery of delayed messages: %w", s.readOnly)
+	}
 	s.delivering.Store(on)
 	if s.replaces(PartScheduler) {
 		return s.askScheduler(ctx, on)
@@ -46,7 +49,7 @@ func (s *Store) DelayOffsets() map[int]messages.QueueOffset { return s.delayed.O
 
 func (s *Store) newScheduler() *delay.Scheduler {
 	return delay.New(delay.Config{
-		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.PutDueAsync, Flusher: s.flushing(), Disk: s.opt.Disk,
+		Levels: s.delays, Table: s.queues, Log: s.log, Put: s.PutDueAsync, Flusher: s.flushing(), Disk: s.files.Disk,
 		Path: path.Join(s.ConfigDir(), "delayOffset.json"), Interval: s.opt.DelayOffsetInterval, Logger: s.opt.Logger,
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/fixture"
@@ -197,7 +198,7 @@ func stopAndStart(t *testing.T, killed bool, ballast int64) {
 	closeIn(t, s)
 }
 
-// Not a byte and not an inode: the start gives up the ballast for the marker of an open store, and says what it needs when that
+// Not a byte and not an inode: the start gives up the ballast for the marker of an open store, and serves reads only when that
 // does not help.
 func TestAStartWithoutRoomForOneFile(t *testing.T) {
 	for _, ballast := range []int64{0, -1} {
@@ -221,8 +222,13 @@ func TestAStartWithoutRoomForOneFile(t *testing.T) {
 			})
 			s, err := system.Open(opt)
 			if ballast < 0 {
-				require.ErrorIs(t, err, vfs.ErrNoSpace)
-				require.ErrorContains(t, err, "store/abort can't be made")
+				require.NoError(t, err)
+				require.ErrorIs(t, s.Writable(), store.ErrNoAbort)
+				require.ErrorIs(t, s.Writable(), vfs.ErrNoSpace)
+				p.store = s
+				p.check()
+				require.ErrorIs(t, p.put(), system.ErrReadOnly)
+				require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
 				disk.Inject(nil)
 				s, err = system.Open(opt)
 			}

@@ -67,7 +67,7 @@ func (s *Store) commit(ctx context.Context) (messages.PhysicalOffset, error) {
 
 // flushing is who is asked to make everything durable: the committer passes it on to the flusher.
 func (s *Store) flushing() actors.Peer {
-	if s.opt.pooled() {
+	if s.opt.pooled() && s.readOnly == nil {
 		return s.cast.address(actors.RoleCommitter)
 	}
 	return s.cast.address(actors.RoleFlusher)

@@ -62,7 +62,9 @@ func (s *Store) spawnReplicator() error {
 func (s *Store) replicated(conf *writer.Config) {
 	switch s.opt.Role {
 	case messages.SyncMaster:
-		conf.Replicate = s.replicas.Await
+		if s.replicas != nil {
+			conf.Replicate = s.replicas.Await
+		}
 	case messages.Slave:
 		conf.Follower = true
 		conf.NowMs = func() int64 { return 0 } // the time of the log is that of its master's records

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -25,7 +26,7 @@ func OpenReadOnly(opt Options) (*Snapshot, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	files, err := openFiles(opt, true)
+	files, err := openFiles(opt, store.Options{ReadOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("open read-only: %w", err)
 	}

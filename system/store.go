@@ -68,6 +68,7 @@ type Store struct {
 	transactions atomic.Pointer[Transactions]
 	plugged      plugged
 
+	readOnly  error // why it was opened for reading only; nil: it was not
 	state     state
 	failure   failure
 	marking   sync.WaitGroup                     // of the marker that a failed sync leaves
@@ -79,7 +80,8 @@ type Store struct {
 
 // Open opens the store in opt.Dir, which is made when it is not there: it takes the lock, recovers what the last run left,
 // and starts the actors. A directory that another process has open is refused with vfs.ErrLocked. Opening may take long
-// after a crash; opt.Progress is told.
+// after a crash; opt.Progress is told. A directory to which nothing may be written (store.ErrUnproven, store.ErrNoAbort) is opened
+// for reading only, if that can be done: Writable then tells why, and so does every put.
 func Open(opt Options) (*Store, error) {
 	opt = opt.Defaults()
 	if err := opt.Validate(); err != nil {
@@ -88,12 +90,13 @@ func Open(opt Options) (*Store, error) {
 	given := opt.Extensions
 	opt.Extensions = given.replaced()
 	opt.NoIndex = opt.NoIndex || slices.ContainsFunc(opt.Replacements, func(r Replacement) bool { return r.Part == PartIndex })
-	files, err := openFiles(opt, false)
+	files, unwritable, err := openToServe(opt)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		opt: opt, given: given, files: files, log: files.Log, queues: files.Queues, index: files.Index,
+		readOnly: unwritable,
+		opt:      opt, given: given, files: files, log: files.Log, queues: files.Queues, index: files.Index,
 		admission: newAdmission(opt.MaxPendingPuts, opt.MaxPendingBytes), closed: make(chan struct{}),
 		deleting: make(chan struct{}, 1),
 	}
@@ -106,7 +109,7 @@ func Open(opt Options) (*Store, error) {
 	s.cleaner = s.newCleaner()
 	s.preparePlugged()
 	err = s.spawn()
-	if err == nil && opt.Role != messages.Slave && opt.Group == nil {
+	if err == nil && opt.Role != messages.Slave && opt.Group == nil && s.readOnly == nil {
 		s.delivering.Store(true)
 		if !s.replaces(PartScheduler) { // that one begins when it is started
 			err = s.DeliverDelayed(context.Background(), true)
@@ -125,6 +128,7 @@ func Open(opt Options) (*Store, error) {
 			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
 	}
 	s.sayPool()
+	s.sayReadOnly()
 	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	if s.index == nil && !opt.NoIndex {
 		s.SetFlag(messages.FlagIndexError, fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
@@ -140,10 +144,10 @@ func Open(opt Options) (*Store, error) {
 // clientTimeout is how long RocketMQ's clients wait for a send, unless they are told otherwise.
 const clientTimeout = 3 * time.Second
 
-func openFiles(opt Options, readOnly bool) (*store.Store, error) {
-	o := store.Options{ReadOnly: readOnly, Ballast: path.Join(opt.Dir, ballastName), Events: func(e store.Event) {
+func openFiles(opt Options, o store.Options) (*store.Store, error) {
+	o.Ballast, o.Events = path.Join(opt.Dir, ballastName), func(e store.Event) {
 		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
-	}}
+	}
 	var cutAt messages.PhysicalOffset
 	if opt.Group != nil {
 		cutAt = opt.Group.CutAt

@@ -8,6 +8,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -64,20 +65,74 @@ func TestAfterAFailedSyncTheLogIsCopiedToNewFiles(t *testing.T) {
 	require.Equal(t, []string{"good", "unsure"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 2))
 }
 
-func TestADiskThatCannotBeProvenKeepsTheStoreClosed(t *testing.T) {
+// TestADiskThatCannotBeProvenIsReadOnly: what is there is served, nothing is taken or changed, and nobody else opens it meanwhile.
+func TestADiskThatCannotBeProvenIsReadOnly(t *testing.T) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.TransientPoolEnable, opt.Role, opt.HAListen = true, messages.SyncMaster, "127.0.0.1:0"
+	plain := small(disk)
+	s, err := system.Open(plain)
+	require.NoError(t, err)
+	m := message("T", 0, "x")
+	m.Properties = "KEYS\x01k"
+	put(t, s, m)
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, store.MarkUnproven(disk, store.Params{Dir: "store"}, 0, errDisk))
+	unwell := func(op memfs.Op) error { // from the first sync on it changes nothing any more
+		if op.Kind == memfs.KindDataSync {
+			return errDisk
+		}
+		return nil
+	}
+	disk.Inject(unwell)
+	s, err = system.Open(opt)
+	require.NoError(t, err)
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind.Changes() && op.Kind != memfs.KindLock && op.Kind != memfs.KindMkdir {
+			t.Errorf("%v of %s", op.Kind, op.Name)
+		}
+		return unwell(op)
+	})
+	require.ErrorIs(t, s.Writable(), system.ErrReadOnly)
+	require.ErrorIs(t, s.Writable(), store.ErrUnproven)
+	require.Equal(t, messages.FlagNotWriteable, s.Status().Flags)
+	require.Equal(t, []string{"x"}, read(t, s, m.Queue(), 0, 1))
+	found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: "k", MaxMessages: 2, EndMs: 1 << 60})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	r, err := s.Put(t.Context(), m)
+	require.ErrorIs(t, err, errDisk, "the reason")
+	require.Equal(t, messages.ServiceNotAvailable, r.Status)
+	require.ErrorIs(t, s.DeleteTopic(t.Context(), "T"), system.ErrReadOnly)
+	require.ErrorIs(t, s.DeleteExpiredQueues(t.Context()), system.ErrReadOnly)
+	require.ErrorIs(t, s.DeliverDelayed(t.Context(), true), system.ErrReadOnly)
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	_, err = system.Open(plain)
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
+	disk.Inject(nil)
+	s = open(t, plain) // the disk is well again
+	require.Equal(t, []string{"x"}, read(t, s, m.Queue(), 0, 1))
+	put(t, s, m)
+}
+
+// TestAnUnprovenLogThatCannotBeReadKeepsTheStoreClosed.
+func TestAnUnprovenLogThatCannotBeReadKeepsTheStoreClosed(t *testing.T) {
 	disk := memfs.New()
 	s, err := system.Open(small(disk))
 	require.NoError(t, err)
 	put(t, s, message("T", 0, "x"))
 	require.NoError(t, s.Close(t.Context()))
 	require.NoError(t, store.MarkUnproven(disk, store.Params{Dir: "store"}, 0, errDisk))
-	disk.Inject(failOn(memfs.KindDataSync))
+	disk.Inject(func(op memfs.Op) error {
+		if firstSegment(op.Name) && (op.Kind == memfs.KindRead || op.Kind == memfs.KindMap) {
+			return errDisk
+		}
+		return nil
+	})
 	_, err = system.Open(small(disk))
 	require.ErrorIs(t, err, store.ErrUnproven)
 	require.ErrorIs(t, err, errDisk)
-	disk.Inject(nil)
-	s = open(t, small(disk)) // the disk is well again
-	require.Equal(t, []string{"x"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
 }
 
 // TestProvingTheLogMayBeInterrupted kills the process, and cuts the power, at every change of the disk meanwhile.

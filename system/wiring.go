@@ -40,6 +40,11 @@ func (s *Store) spawn() error {
 		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocator, s.spawnCommitter,
 		s.spawnWriter, s.spawnCleaner, s.spawnScheduler, s.spawnFollower,
 	}
+	if s.readOnly != nil { // nobody who writes or deletes segments; the others write to memory
+		steps = []func() error{
+			s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnWriter, s.spawnScheduler,
+		}
+	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -132,7 +137,7 @@ func (s *Store) spawnFlusher() error {
 	}
 	s.flushed = flusher.New(flusher.Config{
 		Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
-		Disk: s.opt.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
+		Disk: s.files.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
 		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
 		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
@@ -140,7 +145,11 @@ func (s *Store) spawnFlusher() error {
 	return err
 }
 
+// peer is an actor that is there already; the zero Peer when it is not.
 func (s *Store) peer(role actors.Role) actors.Peer {
+	if s.cast.pids[role] == nil {
+		return actors.Peer{}
+	}
 	return actors.NewPeer(s.cast.system.Root, s.cast.pids[role])
 }
 

@@ -150,6 +150,8 @@ func (p Params) QuarantineDir() string { return path.Join(p.Dir, "quarantine") }
 type Options struct {
 	// ReadOnly works on an overlay in memory: the directory is read and never changed, not even its lock file.
 	ReadOnly bool
+	// InMemory recovers on an overlay in memory too, but keeps the store locked: nothing is written, and nobody else opens it.
+	InMemory bool
 	// FullScan reads all of the log, from its beginning, however the store was left.
 	FullScan bool
 	// LogIsGone opens a store that has consume queues and no commit log: the queues are dropped. Otherwise that is ErrNoLog.

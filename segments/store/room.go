@@ -9,6 +9,9 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 )
 
+// ErrNoAbort: there is no room for the marker of an open store, and without it nothing may be written.
+var ErrNoAbort = errors.New("the marker of an open store can't be made")
+
 // lowBytes is how little room is hardly any: what recovery writes is mostly less.
 const lowBytes = 16 << 20
 
@@ -34,8 +37,7 @@ func (s *Store) setAbort() error {
 		err = checkpoint.SetAbort(s.Disk, s.Params.AbortPath())
 	}
 	if errors.Is(err, vfs.ErrNoSpace) {
-		return fmt.Errorf("%s can't be made, and without it nothing may be written: make room for one small file, and start again "+
-			"(`actormq store dump` reads the store meanwhile): %w", s.Params.AbortPath(), err)
+		return fmt.Errorf("%w: make room for %s, one small file, and start again: %w", ErrNoAbort, s.Params.AbortPath(), err)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ type Store struct {
 	generation int64 // of the last clean stop
 	lock       io.Closer
 	logLock    io.Closer        // of the log's folder
-	overlay    *vfs.OverlayDisk // nil unless opened read-only
+	overlay    *vfs.OverlayDisk // nil unless opened read-only or in memory
 	scratch    bool             // changes are not meant to last: nothing has to be prepared for later
 }
 
@@ -63,6 +63,10 @@ func Open(disk vfs.Disk, p Params, o Options) (*Store, error) {
 func (s *Store) open() error {
 	if err := s.takeLock(); err != nil {
 		return err
+	}
+	if s.options.InMemory && !s.scratch {
+		s.overlay = vfs.Overlay(s.Disk)
+		s.Disk, s.scratch = s.overlay, true
 	}
 	if err := s.giveUpBallast(); err != nil {
 		return err

@@ -10,16 +10,24 @@ import (
 type SegmentWanted struct {
 	Start   int64
 	ReplyTo Peer
+	// Tail, when set, is the segment, which is there: what it lacks is room on the disk from From on.
+	Tail *segments.Segment
+	From int64
 }
 
 // SegmentReady hands a segment to the writer: its file has full length, real space and a durable name, and its first
-// window is populated. The writer owns it.
+// window is populated. The writer owns it. Tail: it is the one that it has already, with room now.
 type SegmentReady struct {
 	Segment *segments.Segment
+	Tail    bool
 }
 
-// Refuse closes the segment: the writer has stopped. Its file is removed by the next start, or by the stop itself.
-func (m SegmentReady) Refuse(error) { m.Segment.Retire(nil) }
+// Refuse closes a new segment: the writer has stopped. Its file is removed by the next start, or by the stop itself.
+func (m SegmentReady) Refuse(error) {
+	if !m.Tail {
+		m.Segment.Retire(nil)
+	}
+}
 
 // SegmentFailed says why a segment could not be made. The allocator tries again after a pause, without being asked.
 type SegmentFailed struct {

@@ -10,16 +10,15 @@ const (
 	FlagNotReadable   RunningFlags = 1 << iota // gets are refused; somebody has asked for it
 	FlagNotWriteable                           // puts are refused: somebody has asked for it, or a storage actor has failed
 	FlagQueueError                             // consume queues can't be written: puts are refused
-	FlagIndexError                             // the index is not built any further; puts go on, the next start builds it again
+	FlagIndexError                             // the index can't be written: puts are refused; somebody has asked for it, the store itself goes on without
 	FlagDiskFull                               // puts are refused until there is room
 	runningFlagsCount = iota
 )
 
 var flagNames = [...]string{"NOT_READABLE", "NOT_WRITEABLE", "WRITE_LOGICS_QUEUE_ERROR", "WRITE_INDEX_FILE_ERROR", "DISK_FULL"}
 
-// RefusingPuts are the flags with which no put is taken. The original refuses puts for a broken index too; here the index is
-// rebuilt from the log, so it costs nobody a message.
-const RefusingPuts = FlagNotWriteable | FlagQueueError | FlagDiskFull
+// RefusingPuts are the flags with which no put is taken.
+const RefusingPuts = FlagNotWriteable | FlagQueueError | FlagIndexError | FlagDiskFull
 
 // String names the flags that are set, separated by commas.
 func (f RunningFlags) String() string {

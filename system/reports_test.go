@@ -364,7 +364,8 @@ func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
 		}
 		sleep(10 * time.Second)
 		require.EqualValues(t, count, s.MaxOffset(key), "all can be consumed")
-		require.Equal(t, messages.FlagIndexError, s.Status().Flags, "it is told")
+		require.ErrorIs(t, s.Status().IndexCause, errDisk, "it is told")
+		require.Zero(t, s.Status().Flags)
 		require.NoError(t, s.Writable())
 		entries, err := disk.List("store/index")
 		require.NoError(t, err)
@@ -488,11 +489,14 @@ func TestL110TheStoreSaysWhatAPowerCutMayTake(t *testing.T) {
 // W6: the tail that RocketMQ, or a copying tool, has left is a file with holes. Room for them is taken when the store opens, so that
 // a disk that runs full later refuses puts as always; where it is full already, the store opens, and takes none until there is room.
 func TestW6ASparseTailOnAFullDisk(t *testing.T) {
-	for _, fullAtStart := range []bool{false, true} {
+	for _, c := range []struct {
+		fullAtStart bool
+		warning     int // diskSpaceWarningLevelRatio: 100 never refuses by itself
+	}{{false, 0}, {true, 0}, {true, 100}} {
 		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
 			opt := small(disk)
-			opt.NoForcedCleaning, opt.BallastBytes = true, -1
+			opt.NoForcedCleaning, opt.BallastBytes, opt.WarningPercent = true, -1, c.warning
 			s := openIn(t, opt)
 			p := &producer{t: t, store: s}
 			for range 10 {
@@ -507,11 +511,16 @@ func TestW6ASparseTailOnAFullDisk(t *testing.T) {
 			require.NoError(t, f.DataSync())
 			require.NoError(t, f.Close())
 
-			if fullAtStart {
+			if c.fullAtStart {
 				disk.SetCapacity(used(t, disk))
 			}
 			s = openIn(t, opt)
 			p.store = s
+			if c.warning == 100 {
+				require.ErrorIs(t, p.put(), messages.ErrDiskFull, "there is room in the file, and none for it on the disk")
+				_, now := s.LogRange()
+				require.Equal(t, end, now)
+			}
 			sleep(time.Second)
 			disk.SetCapacity(used(t, disk))
 			for range 100 {

@@ -23,6 +23,9 @@ type Status struct {
 	Role  messages.BrokerRole
 	Flags messages.RunningFlags
 	Cause error // why puts are refused; nil while they are taken
+	// IndexCause is why the index is not built any further: new messages are not found by key until the next start builds it again. The
+	// original sets WRITE_INDEX_FILE_ERROR then and refuses puts; here it costs nobody a message (weakness W16 of the original).
+	IndexCause error
 
 	WrittenTo    messages.PhysicalOffset // appended
 	CommittedTo  messages.PhysicalOffset // in the file, and readable; behind WrittenTo only with the transient store pool
@@ -37,6 +40,9 @@ func (s *Store) Status() Status {
 		// In this order, so that none is ahead of the one that it follows.
 		DispatchedTo: messages.PhysicalOffset(s.dispatched.Load()), FlushedTo: s.FlushedTo(),
 	}
+	if err := s.state.index.Load(); err != nil {
+		st.IndexCause = *err
+	}
 	st.CommittedTo = s.log.End()
 	st.WrittenTo = s.log.Written()
 	return st
@@ -44,7 +50,8 @@ func (s *Store) Status() Status {
 
 // state keeps the running flags with their causes. What refuses puts is handed to admission, so that a put looks at one place.
 type state struct {
-	bits atomic.Uint32
+	bits  atomic.Uint32
+	index atomic.Pointer[error] // why the index is broken
 
 	mu     sync.Mutex
 	causes map[messages.RunningFlags]error
@@ -76,6 +83,12 @@ func (s *Store) ClearFlag(flag messages.RunningFlags) {
 	if was {
 		s.opt.Logger.Warn().Str("flag", flag.String()).Msg("a running flag is cleared")
 	}
+}
+
+// indexBroken notes that the index is not built any further; it must not block.
+func (s *Store) indexBroken(cause error) {
+	s.state.index.Store(&cause)
+	s.opt.Logger.Error().Err(cause).Msg("the index is not built any further: the next start builds it again")
 }
 
 func (s *Store) changeFlag(change func(causes map[messages.RunningFlags]error)) {

@@ -39,8 +39,9 @@ type putSetup struct {
 	broken bool // Close cannot succeed
 }
 
-// TestEveryPutStatus shows each status of a put with its cause. FLUSH_SLAVE_TIMEOUT needs a replica that is late, and
-// LMQ_CONSUME_QUEUE_NUM_EXCEEDED light queues: this store has neither.
+// TestEveryPutStatus shows each status of a put with its cause. FLUSH_SLAVE_TIMEOUT needs a replica that is late
+// (TestEachWaitingPutHasItsOwnDeadline), LMQ_CONSUME_QUEUE_NUM_EXCEEDED light queues (TestFurtherQueuesThatCannotBe), and
+// CREATE_MAPEDFILE_FAILED a segment that can't be made (TestSegmentsWithoutABuffer).
 func TestEveryPutStatus(t *testing.T) {
 	sync := func(o *system.Options) { o.FlushDiskType = system.SyncFlush }
 	long := message(strings.Repeat("t", 128), 0, "x")
@@ -64,7 +65,7 @@ func TestEveryPutStatus(t *testing.T) {
 		"NOT_WRITEABLE":             {messages.ServiceNotAvailable, putSetup{before: flag(messages.FlagNotWriteable), cause: system.ErrFlagged}},
 		"WRITE_LOGICS_QUEUE_ERROR":  {messages.ServiceNotAvailable, putSetup{before: flag(messages.FlagQueueError), cause: errDisk}},
 		"DISK_FULL":                 {messages.ServiceNotAvailable, putSetup{before: flag(messages.FlagDiskFull), cause: errDisk}},
-		"a broken index":            {messages.PutOK, putSetup{before: flag(messages.FlagIndexError)}},
+		"WRITE_INDEX_FILE_ERROR":    {messages.ServiceNotAvailable, putSetup{before: flag(messages.FlagIndexError), cause: errDisk}},
 		"closed":                    {messages.ServiceNotAvailable, putSetup{before: closeNow, cause: system.ErrStopped}},
 		"long topic":                {messages.MessageIllegal, putSetup{m: long, cause: record.ErrTopicLength}},
 		"long body":                 {messages.MessageIllegal, putSetup{change: func(o *system.Options) { o.MaxMessageBytes = 10 }, m: message("T", 0, "eleven bytes"), cause: system.ErrBodyTooLarge}},

@@ -131,7 +131,7 @@ func Open(opt Options) (*Store, error) {
 	s.sayReadOnly()
 	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	if s.index == nil && !opt.NoIndex {
-		s.SetFlag(messages.FlagIndexError, fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
+		s.indexBroken(fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
 	}
 	s.awaitConfirmed()
 	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).

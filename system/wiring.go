@@ -176,7 +176,7 @@ func (s *Store) spawnBuilders() error {
 	a := indexer.New(indexer.Config{
 		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
-		OnBroken: func(err error) { s.SetFlag(messages.FlagIndexError, err) },
+		OnBroken: s.indexBroken,
 	})
 	_, err = s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
 	return err
@@ -257,7 +257,7 @@ func (s *Store) spawnWriter() error {
 	}
 	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
-		Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
+		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}
 	if o.LightTopics {

@@ -107,6 +107,10 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	began := time.Now()
 	var s *segments.Segment
 	err := actors.Protect("make segment", func() (err error) {
+		if m.Tail != nil {
+			s = m.Tail
+			return s.Reserve(m.From, s.Size()-m.From)
+		}
 		s, err = a.make(m.Start)
 		return err
 	})
@@ -122,10 +126,10 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	if took := time.Since(began); took > slowAllocation {
 		a.cfg.Log.Warn().Str("file", s.Path()).Dur("took", took).Msg("making a segment was slow")
 	}
-	if a.cfg.Warm {
+	if a.cfg.Warm && m.Tail == nil {
 		a.warm.made(s, a.cfg.Log)
 	}
-	m.ReplyTo.Send(actors.SegmentReady{Segment: s})
+	m.ReplyTo.Send(actors.SegmentReady{Segment: s, Tail: m.Tail != nil})
 }
 
 // part is how the allocator is called in messages.SpaceProblem.

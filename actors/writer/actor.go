@@ -36,6 +36,8 @@ type Config struct {
 
 	// MaxLightQueues is how many queues of light topics puts may make; 0: any number (maxLmqConsumeQueueNum).
 	MaxLightQueues int
+	// TailShort says that the rest of the last segment has no room on the disk yet: the writer has it reserved first.
+	TailShort bool
 	// Pooled leaves it to a committer to publish what is appended (transientStorePoolEnable).
 	Pooled bool
 
@@ -103,6 +105,7 @@ func New(cfg Config) *Actor {
 	}
 	tail := newAppender(cfg.Log, cfg.Offsets)
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
+	tail.short = cfg.TailShort && tail.seg != nil
 	return &Actor{
 		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
 	}
@@ -148,6 +151,10 @@ func (w *Actor) started(self actors.Peer) {
 	w.self = self
 	w.window.size = w.cfg.WindowBytes
 	w.followed = len(w.cfg.Appended) > 0 || w.window.size > 0
+	if s := w.tail.seg; w.tail.short {
+		w.cfg.Allocator.Send(actors.SegmentWanted{Start: s.Start(), ReplyTo: self, Tail: s, From: w.tail.pos})
+		return // then
+	}
 	w.wantSegments()
 	w.wantWindow()
 }

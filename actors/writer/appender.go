@@ -32,6 +32,7 @@ type appender struct {
 	pooled  bool              // a committer publishes what is appended (transient store pool)
 	pos     int64             // behind the last record in seg
 	storeMs int64             // store timestamp of the last record; never goes back
+	short   bool              // the disk has no room for the rest of seg: it must not be touched
 
 	lights, maxLights int // light queues, and how many there may be; 0: any number
 
@@ -75,7 +76,7 @@ func (a *appender) append(p *messages.PutMessage) error {
 		}
 	}
 	n := int64(len(p.Records))
-	if a.seg == nil || a.pos+n+record.BlankBytes > int64(len(a.data)) {
+	if a.seg == nil || a.short || a.pos+n+record.BlankBytes > int64(len(a.data)) {
 		return errNoRoom
 	}
 	next := a.offsets[p.Queue]

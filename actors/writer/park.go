@@ -164,6 +164,9 @@ func leadOf(m any) *messages.PutMessage {
 
 // roll goes on in the next segment, if it is there.
 func (w *Actor) roll() bool {
+	if w.tail.short {
+		return false
+	}
 	if len(w.ready) == 0 || w.ready[0].Start() != w.tail.nextStart() {
 		w.wantSegments()
 		if w.cfg.Pooled { // its write buffer may be the one that the next segment waits for
@@ -182,15 +185,22 @@ func (w *Actor) roll() bool {
 
 func (w *Actor) segmentReady(m actors.SegmentReady) {
 	if w.failed != nil {
-		m.Segment.Retire(nil)
+		m.Refuse(w.failed)
 		return
+	}
+	if m.Tail {
+		w.tail.short = false
+		w.wantSegments()
+		w.wantWindow()
 	}
 	w.segmentErr = nil
 	if w.short {
 		w.short = false
 		w.cfg.Space.Send(messages.SpaceProblem{Part: part})
 	}
-	w.ready = append(w.ready, m.Segment)
+	if !m.Tail {
+		w.ready = append(w.ready, m.Segment)
+	}
 	// After failures they may come in any order.
 	slices.SortFunc(w.ready, func(a, b *segments.Segment) int { return cmp.Compare(a.Start(), b.Start()) })
 	if w.rebuilding || len(w.parked) == 0 {

@@ -18,6 +18,9 @@ func (w *Actor) appendReplica(m *messages.AppendReplica) bool {
 		m.Done.Result.Status, m.Done.Err = messages.UnknownError, err
 		return true
 	}
+	if t.short {
+		return false
+	}
 	if t.seg == nil || t.pos == int64(len(t.data)) {
 		if !w.roll() {
 			return false

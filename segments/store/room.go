@@ -78,7 +78,7 @@ func (s *Store) LeaveIndex() error {
 func (s *Store) syncRecovered(p *Plan) error { return s.room(s.syncDerived(p)) }
 
 // reserveTail makes room for what will be appended to the last segment: RocketMQ makes files with holes, and so does a tool that
-// copies them. Without room the store opens all the same: a disk that is full takes no puts.
+// copies them. Without room the store opens all the same, and the writer waits for the room: it may not touch a page that the disk has none for.
 func (s *Store) reserveTail() error {
 	seg := s.Log.View().Last()
 	if seg == nil || s.scratch || seg.Wrote() == seg.Size() {
@@ -87,6 +87,7 @@ func (s *Store) reserveTail() error {
 	err := seg.Reserve(seg.Wrote(), seg.Size()-seg.Wrote())
 	if errors.Is(err, vfs.ErrNoSpace) {
 		s.tell(Event{What: NoRoom, Path: seg.Path(), From: seg.Start() + seg.Wrote(), To: seg.Start() + seg.Size(), Err: err})
+		s.TailShort = err
 		return nil
 	}
 	return err

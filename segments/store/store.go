@@ -29,6 +29,8 @@ type Store struct {
 	DispatchFrom  messages.PhysicalOffset                    // where the dispatcher goes on: the end of the log
 	LastExitClean bool
 	Report        Report
+	// TailShort is why the rest of the last segment has no room on the disk; nil: it has.
+	TailShort error
 
 	options    Options
 	floors     floors

@@ -20,6 +20,9 @@ type dispatcher struct {
 	indexEnd   messages.PhysicalOffset // the last record that was indexed before
 	states     *queueStates[target]
 	unwritten  int // units in memory only
+
+	unknown []unknown               // what stands for lost records of which nothing is known
+	divided messages.PhysicalOffset // the first of them that was divided; -1: none was
 }
 
 // maxUnwritten bounds the units that are kept in memory.
@@ -36,7 +39,7 @@ type target struct {
 
 // dispatch reads the log from the plan's place on. What queues and index have already is skipped.
 func (s *Store) dispatch(p *Plan) error {
-	d := &dispatcher{Store: s, queuesFrom: p.QueuesFrom, indexFrom: p.End}
+	d := &dispatcher{Store: s, queuesFrom: p.QueuesFrom, indexFrom: p.End, unknown: s.blanks, divided: -1}
 	if s.Index != nil {
 		d.indexFrom, d.indexEnd = p.Index.From, s.Index.EndPhysical()
 		if d.indexFrom < 0 {
@@ -61,6 +64,11 @@ func (s *Store) dispatch(p *Plan) error {
 	}
 	if err := d.settleOdd(); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
+	}
+	if d.divided >= 0 {
+		if err := s.syncLog(d.divided); err != nil {
+			return fmt.Errorf("dispatch: %w", err)
+		}
 	}
 	if s.Report.Dispatched > 0 {
 		s.tell(Event{What: Dispatched, From: int64(from), To: int64(p.End)})
@@ -88,6 +96,7 @@ func (d *dispatcher) item(it *Item) error {
 		return nil
 	}
 	r := &it.Record
+	d.noteUnknown(it)
 	before := d.Report.Dispatched
 	queued := messages.TakesQueueOffset(r.SysFlag) && r.QueueOffset >= 0
 	if it.From >= d.queuesFrom && queued {
@@ -203,26 +212,6 @@ func (t *target) confirmed(u consumequeue.Unit, at messages.QueueOffset) bool {
 func (t *target) missing() bool {
 	missing, room := int64(t.oddAt-t.q.Max()), int64(t.odd.PhysicalOffset-t.q.PhysicalEnd())
 	return missing > 0 && t.q.PhysicalEnd() >= 0 && missing <= room/record.MinBytes
-}
-
-// gapBytes is the size in a unit that stands for a lost message; no record is as short.
-const gapBytes = 1
-
-// StandsForLost tells whether a unit stands for a message that the log has lost, so that it names no record.
-func StandsForLost(u consumequeue.Unit) bool { return u.Size == gapBytes }
-
-// closeGap puts the odd record into the queue. Each missing queue offset gets a unit that names one byte of what lies
-// between the neighbours, so that its reader is told that the message is gone.
-func (d *dispatcher) closeGap(t *target) error {
-	next, place := t.q.Max(), t.q.PhysicalEnd()
-	for i := next; i < t.oddAt; i++ {
-		if _, err := t.q.Append(consumequeue.Unit{PhysicalOffset: place, Size: gapBytes}, i); err != nil {
-			return err
-		}
-		place++
-	}
-	d.tell(Event{What: ClosedGap, Queue: t.q.Key(), From: int64(next), To: int64(t.oddAt)})
-	return d.appendOdd(t)
 }
 
 func (d *dispatcher) appendOdd(t *target) error {

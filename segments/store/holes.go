@@ -152,6 +152,9 @@ func (s *Store) closeHoles(q *quarantine, p *Plan) error {
 			if err := s.fill(f, h.StoreMs); err != nil {
 				return fmt.Errorf("close the hole at %d: %w", h.From, err)
 			}
+			if f.Blank {
+				s.blanks = append(s.blanks, unknown{Span: f.Span, blank: true, storeMs: h.StoreMs})
+			}
 		}
 		s.tell(Event{What: ClosedHole, Path: q.run, From: int64(h.From), To: int64(h.To)})
 	}

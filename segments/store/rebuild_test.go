@@ -411,3 +411,52 @@ func TestPlanOnlyReads(t *testing.T) {
 	require.Equal(t, first.Plan, s.Report.Plan)
 	require.NoError(t, s.Close())
 }
+
+// TestAGapIsClosedWithRecords: of what is lost nothing is known, neither by the log nor by a queue. Each missing queue offset gets a
+// record that stands for it, so that RocketMQ, which would take a place that is no record for a message, reads over it too.
+func TestAGapIsClosedWithRecords(t *testing.T) {
+	disk, w := killed(t, 100)
+	for i := 40; i < 52; i++ { // of several queues; without a queue that names what follows nothing of the two segments is believed
+		noise := make([]byte, w.puts[i].to-w.puts[i].from)
+		for k := range noise {
+			noise[k] = byte(k*7 + i)
+		}
+		patchLog(t, disk, w.puts[i].from, noise)
+	}
+	removeTree(t, disk, "s/consumequeue")
+	var left []*memfs.Disk
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind.Changes() {
+			left = append(left, disk.Clone())
+		}
+		return nil
+	})
+	s := open(t, disk)
+	disk.Inject(nil)
+	require.Contains(t, events(s.Report), store.ClosedGap)
+	require.Equal(t, w.next, s.QueueOffsets)
+	c := contentOf(t, s)
+	var kept []put
+	for _, p := range w.puts {
+		if p.to <= w.puts[40].from || p.from >= (w.puts[51].to/testSegment+1)*testSegment {
+			kept = append(kept, p)
+		}
+	}
+	c.requirePuts(t, kept)
+	for key, q := range c.Queues {
+		for i, u := range q.Units {
+			require.NoError(t, store.Names(s.Log, u, key, q.Min+messages.QueueOffset(i)), "each names a record of its own: %v", u)
+		}
+	}
+	require.NoError(t, s.Close())
+	again, _ := recovered(t, disk)
+	require.Equal(t, c, again)
+	for _, d := range left {
+		after, _ := recovered(t, d)
+		after.requirePuts(t, kept) // though recovery was cut off anywhere
+		for key, q := range after.Queues {
+			require.Equal(t, w.next[key], q.Max)
+			require.Zero(t, q.Min)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type Store struct {
 	TailShort error
 
 	options    Options
+	blanks     []unknown // that this recovery has closed holes with
 	floors     floors
 	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop

@@ -11,6 +11,7 @@ type DispatchRequest struct {
 	TagsCode                  int64 // what a consume-queue unit carries (spec/store.md §2.8)
 	SizeBytes                 int32
 	SysFlag                   int32
+	Further                   bool   // Queue is another one than the record's own (INNER_MULTI_DISPATCH)
 	Keys                      []byte // the KEYS property, keys separated by spaces
 	UniqKey                   []byte // the UNIQ_KEY property
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"sync"
 
@@ -167,10 +166,10 @@ func (g *get) look(u consumequeue.Unit) bool {
 	if g.full(u) {
 		return false
 	}
-	// A number below the 32 bits of a hash is a place in a file beside the queue (spec/store.md §6.5), which is not read: what
-	// it stands for may match.
-	if g.m.Tags != nil && u.TagsCode >= math.MinInt32 && !g.m.Tags(u.TagsCode) {
-		return true
+	if g.m.Tags != nil { // what is not known may match
+		if code, known := g.q.TagsCode(u); known && !g.m.Tags(code) {
+			return true
+		}
 	}
 	raw := g.record(u)
 	if raw == nil {

@@ -1,6 +1,9 @@
 package system_test
 
 import (
+	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/golden"
@@ -47,6 +52,45 @@ func TestQueuesWithAnExtensionAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, messages.NoMatchedMessage, got.Status, "ours has its tags code")
 	got.Release()
+}
+
+// TestTagsCodesInAnExtension: with enableConsumeQueueExt they are looked up, those that RocketMQ has written and ours, through stops and kills.
+func TestTagsCodesInAnExtension(t *testing.T) {
+	dir, err := golden.Load("cq-ext").Unpack(t.TempDir())
+	require.NoError(t, err)
+	opt := ofRocketMQ(dir)
+	opt.ConsumeQueueExt, opt.ConsumeQueueExtBytes = true, 64<<10
+	none := func(int64) bool { return false }
+	key := messages.QueueKey{Topic: "ExtA"}
+	tagged := func(tag string) *messages.Message {
+		m := message(key.Topic, key.QueueID, "ours")
+		m.Properties = messages.PropertiesOf(map[string]string{messages.PropertyTags: tag})
+		return m
+	}
+	for round := range 4 {
+		s := openIn(t, opt)
+		r, err := s.Get(t.Context(), messages.GetMessage{Queue: key, MaxMessages: 32, Tags: none})
+		require.NoError(t, err)
+		require.Equal(t, messages.NoMatchedMessage, r.Status, "every address is resolved")
+		r.Release()
+		first := s.MaxOffset(key)
+		tag := fmt.Sprint("tag", round)
+		putAll(t, s, tagged("another"), tagged(tag))
+		require.NoError(t, s.AwaitDispatched(t.Context()))
+		want := int64(messages.JavaHash(tag))
+		r, err = s.Get(t.Context(), messages.GetMessage{
+			Queue: key, MaxMessages: 32, Tags: func(code int64) bool { return code == want },
+		})
+		require.NoError(t, err)
+		require.Len(t, r.Records, 1)
+		require.Equal(t, first+2, r.NextOffset)
+		r.Release()
+		require.NoError(t, s.Close(t.Context()))
+		u, err := os.ReadFile(filepath.Join(dir, "consumequeue", "ExtA", "0", segments.Name(0)))
+		require.NoError(t, err)
+		last := consumequeue.DecodeUnit(u[(first+1)*consumequeue.UnitBytes:])
+		require.Less(t, last.TagsCode, int64(math.MinInt32))
+	}
 }
 
 // TestLightQueuesOfRocketMQGoOn: with enableMultiDispatch they are judged, built again when they are missing, and grow.

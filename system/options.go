@@ -42,6 +42,8 @@ type Options struct {
 
 	SegmentBytes          int64 // mappedFileSizeCommitLog; default 1 GiB, a multiple of 4096
 	ConsumeQueueFileBytes int64 // mappedFileSizeConsumeQueue; default 6,000,000, rounded up to a multiple of 20
+	ConsumeQueueExt       bool  // enableConsumeQueueExt: tags codes of new units go to extension files, and are looked up there
+	ConsumeQueueExtBytes  int64 // mappedFileSizeConsumeQueueExt: of an extension file; default 48 MiB
 	IndexSlots            int32 // maxHashSlotNum; default 5,000,000
 	IndexEntries          int32 // maxIndexNum; default 20,000,000
 	NoIndex               bool  // messageIndexEnable=false
@@ -127,6 +129,7 @@ func (o Options) Defaults() Options {
 	if r := o.ConsumeQueueFileBytes % 20; r > 0 {
 		o.ConsumeQueueFileBytes += 20 - r
 	}
+	def(&o.ConsumeQueueExtBytes, 48<<20)
 	def(&o.IndexSlots, 5_000_000)
 	def(&o.IndexEntries, 20_000_000)
 	def(&o.HAHeartbeat, 5*time.Second)
@@ -202,6 +205,8 @@ func (o Options) Validate() error {
 		"SegmentBytes is %d: a multiple of 4096 from 4096 to %d", o.SegmentBytes, math.MaxInt32)
 	check(o.ConsumeQueueFileBytes >= 20 && o.ConsumeQueueFileBytes <= math.MaxInt32,
 		"ConsumeQueueFileBytes is %d: 20 to %d", o.ConsumeQueueFileBytes, math.MaxInt32)
+	check(o.ConsumeQueueExtBytes >= 64 && o.ConsumeQueueExtBytes <= math.MaxInt32,
+		"ConsumeQueueExtBytes is %d: 64 to %d", o.ConsumeQueueExtBytes, math.MaxInt32)
 	check(o.IndexSlots > 0, "IndexSlots is %d: more than 0", o.IndexSlots)
 	check(o.IndexEntries > 1, "IndexEntries is %d: more than 1", o.IndexEntries)
 	index := 40 + 4*int64(o.IndexSlots) + 20*int64(o.IndexEntries)

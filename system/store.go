@@ -155,8 +155,13 @@ func openFiles(opt Options, o store.Options) (*store.Store, error) {
 	if opt.Progress != nil {
 		o.Progress = func(p store.Progress) { opt.Progress(p.Step, p.Done, p.Total) }
 	}
+	ext := int64(0)
+	if opt.ConsumeQueueExt {
+		ext = opt.ConsumeQueueExtBytes
+	}
 	return store.Open(opt.Disk, store.Params{
-		Dir: opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
+		ExtFileBytes: ext,
+		Dir:          opt.Dir, CommitLogDir: opt.CommitLogDir, SegmentBytes: opt.SegmentBytes,
 		ConsumeQueueFileBytes: opt.ConsumeQueueFileBytes, IndexSlots: opt.IndexSlots, IndexEntries: opt.IndexEntries,
 		CheckCRC: !opt.SkipRecoveryCRC, MessageIndex: !opt.NoIndex, Follower: opt.Role == messages.Slave, MultiDispatch: opt.MultiDispatch, DelayLevels: opt.DelayLevels,
 		CutAt: cutAt,

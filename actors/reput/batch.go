@@ -46,7 +46,7 @@ func (b *batch) add(r *record.Record, topic string, delay func(int) (int64, int)
 func (b *batch) addFurther(r *record.Record) {
 	for key, at := range record.MultiQueues(r) {
 		own := b.Requests[len(b.Requests)-1]
-		own.Queue, own.QueueOffset, own.Keys, own.UniqKey = key, at, nil, nil
+		own.Queue, own.QueueOffset, own.Further, own.Keys, own.UniqKey = key, at, true, nil, nil
 		b.Requests = append(b.Requests, own)
 	}
 }

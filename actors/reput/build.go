@@ -111,7 +111,7 @@ func (a *QueueBuilder) state(key messages.QueueKey) (*queueState, error) {
 // appendUnit appends a record's unit; afterwards it is readable. One that the queue has already is no error.
 func (a *QueueBuilder) appendUnit(st *queueState, r *messages.DispatchRequest) error {
 	u := consumequeue.Unit{PhysicalOffset: r.PhysicalOffset, Size: r.SizeBytes, TagsCode: r.TagsCode}
-	appended, err := st.queue.Append(u, r.QueueOffset)
+	appended, err := a.toQueue(st.queue, u, r)
 	if err != nil || !appended {
 		return err
 	}
@@ -125,6 +125,14 @@ func (a *QueueBuilder) appendUnit(st *queueState, r *messages.DispatchRequest) e
 		}
 	}
 	return nil
+}
+
+// toQueue appends a unit. Those of delayed messages, which carry their time, and those of further queues stand for themselves.
+func (a *QueueBuilder) toQueue(q *consumequeue.Queue, u consumequeue.Unit, r *messages.DispatchRequest) (bool, error) {
+	if r.Further || r.Queue.Topic == messages.TopicSchedule {
+		return q.Append(u, r.QueueOffset)
+	}
+	return q.AppendExtended(u, r.QueueOffset, r.StoreTimestampMs)
 }
 
 // misfit handles a record whose unit was not taken.

@@ -121,36 +121,36 @@ func (s *scan) run() (found scanned) {
 	key := s.state.key
 	for len(found.requests) < maxScanUnits && c.next(s.to) {
 		r := &c.rec
-		at, ok := s.place(r)
+		at, further, ok := s.place(r)
 		if !ok {
 			continue
 		}
 		found.requests = append(found.requests, messages.DispatchRequest{
 			Queue: key, QueueOffset: at, PhysicalOffset: r.PhysicalOffset, SizeBytes: r.Size, SysFlag: r.SysFlag,
-			StoreTimestampMs: r.StoreTimestampMs, TagsCode: r.TagsCode(s.delay),
+			StoreTimestampMs: r.StoreTimestampMs, TagsCode: r.TagsCode(s.delay), Further: further,
 		})
 	}
 	found.upTo = c.pos
 	return found
 }
 
-// place is a record's offset in the queue, if it belongs there.
-func (s *scan) place(r *record.Record) (messages.QueueOffset, bool) {
+// place is a record's offset in the queue, if it belongs there, and whether the queue is not the record's own.
+func (s *scan) place(r *record.Record) (at messages.QueueOffset, further, ok bool) {
 	key := s.state.key
 	switch {
 	case !messages.TakesQueueOffset(r.SysFlag):
-		return 0, false
+		return 0, false, false
 	case r.QueueID == key.QueueID && string(r.Topic) == key.Topic:
-		return r.QueueOffset, true
+		return r.QueueOffset, false, true
 	case !s.multi:
-		return 0, false
+		return 0, false, false
 	}
-	for further, at := range record.MultiQueues(r) {
-		if further == key {
-			return at, true
+	for other, at := range record.MultiQueues(r) {
+		if other == key {
+			return at, true, true
 		}
 	}
-	return 0, false
+	return 0, false, false
 }
 
 // scanDone appends what a step has found.

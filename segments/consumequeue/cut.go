@@ -162,6 +162,9 @@ func (q *Queue) DeleteExpired() (int, error) {
 		q.begin = max(q.begin, q.first)
 		n++
 	}
+	if n > 0 && q.ext != nil {
+		return n, q.cutExtension(least)
+	}
 	return n, nil
 }
 
@@ -186,6 +189,11 @@ func (q *Queue) Destroy() error {
 
 func (q *Queue) destroyFiles() error {
 	disk := q.table.disk
+	if q.ext != nil {
+		if err := q.ext.Destroy(); err != nil {
+			return err
+		}
+	}
 	entries, err := listIfThere(disk, q.path())
 	if err != nil || entries == nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue/ext"
 )
 
 // Queue is one consume queue. See the package for who may call what.
@@ -15,7 +16,8 @@ type Queue struct {
 	table *Table
 	key   messages.QueueKey
 	tail  atomic.Pointer[tail]
-	cur   *chunk // the builder's: where the next unit goes; nil: a new chunk is needed
+	ext   *ext.Queue // nil: there is none
+	cur   *chunk     // the builder's: where the next unit goes; nil: a new chunk is needed
 
 	written  atomic.Int64 // units below it are in the files
 	unsynced atomic.Bool  // something in the files is not durable yet
@@ -36,6 +38,10 @@ type Queue struct {
 
 func newQueue(t *Table, key messages.QueueKey) *Queue {
 	q := &Queue{table: t, key: key, first: -1, last: -1}
+	if t.opt.ExtDir != "" {
+		dir := path.Join(t.opt.ExtDir, key.Topic, strconv.Itoa(int(key.QueueID)))
+		q.ext = ext.New(t.disk, dir, t.opt.ExtFileBytes, t.opt.ExtClean)
+	}
 	q.tail.Store(newTail(0, 0, -1))
 	return q
 }

@@ -27,12 +27,20 @@ const (
 	// loadAttempts bounds how often a queue is looked at again whose files vanish meanwhile (the reader of a running
 	// node's folder sees that).
 	loadAttempts = 5
+	// minExtFileBytes is a unit and what stays free behind it.
+	minExtFileBytes = 64
 )
 
 // Options of a table. The zero value of a field stands for its default.
 type Options struct {
 	FileBytes    int64 // length of a file, a multiple of 20; default 6,000,000 (mappedFileSizeConsumeQueue)
 	MaxOpenFiles int   // descriptors kept open for the whole table; default 512
+
+	// ExtDir is the folder of the extension files (consumequeue_ext), empty for none; ExtFileBytes is their length, ExtClean that
+	// the last stop was clean. See package ext.
+	ExtDir       string
+	ExtFileBytes int64
+	ExtClean     bool
 }
 
 func (o Options) withDefaults() Options {
@@ -51,6 +59,9 @@ func (o Options) Validate() error {
 	if o = o.withDefaults(); o.FileBytes < UnitBytes || o.FileBytes%UnitBytes != 0 {
 		errs = append(errs, fmt.Errorf("%w: FileBytes is %d, must be a positive multiple of %d", ErrOptions, o.FileBytes, UnitBytes))
 	}
+	if o.ExtDir != "" && o.ExtFileBytes < minExtFileBytes {
+		errs = append(errs, fmt.Errorf("%w: ExtFileBytes is %d, must be at least %d", ErrOptions, o.ExtFileBytes, minExtFileBytes))
+	}
 	if o.MaxOpenFiles < 1 {
 		errs = append(errs, fmt.Errorf("%w: MaxOpenFiles is %d, must be at least 1", ErrOptions, o.MaxOpenFiles))
 	}
@@ -66,6 +77,7 @@ type Table struct {
 	units int64 // in a file
 	files *fileCache
 
+	opt    Options
 	seed   maphash.Seed
 	shards [tableShards]atomic.Pointer[shard] // each map is never changed once it is published
 	count  atomic.Int64
@@ -84,7 +96,7 @@ func OpenTable(disk vfs.Disk, dir string, opt Options) (*Table, error) {
 	opt = opt.withDefaults()
 	t := &Table{
 		disk: disk, dir: dir, units: opt.FileBytes / UnitBytes, files: newFileCache(disk, opt.MaxOpenFiles),
-		seed: maphash.MakeSeed(),
+		seed: maphash.MakeSeed(), opt: opt,
 	}
 	keys, err := t.findQueues()
 	if err != nil {

@@ -42,6 +42,12 @@ func (q *Queue) Sync() error {
 }
 
 func (q *Queue) syncFiles() error {
+	if q.ext != nil {
+		if err := q.ext.Sync(); err != nil {
+			q.failed = q.fail("sync", err)
+			return q.failed
+		}
+	}
 	for len(q.dirty) > 0 {
 		f, err := q.table.files.acquire(q, q.dirty[0])
 		if err != nil {
@@ -88,6 +94,11 @@ func (q *Queue) touchAll() {
 
 func (q *Queue) write() error {
 	t := q.tail.Load()
+	if q.ext != nil {
+		if err := q.ext.Write(); err != nil {
+			return q.fail("write", err)
+		}
+	}
 	end := t.max.Load()
 	for from := q.written.Load(); from < end; {
 		start := q.startOf(from)

@@ -73,7 +73,9 @@ func (s *Store) load() error {
 	if err := s.loadLog(); err != nil {
 		return err
 	}
-	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), p.QueueOptions()); err != nil {
+	queues := p.QueueOptions()
+	queues.ExtClean = s.LastExitClean
+	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), queues); err != nil {
 		return err
 	}
 	if err := s.loadFloors(); err != nil {

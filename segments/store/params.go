@@ -32,6 +32,7 @@ type Params struct {
 	MaxOpenFiles          int    // descriptors for consume queues, default 512
 	CheckCRC              bool   // compare bodies with their checksums while recovering (checkCRCOnRecover)
 	MessageIndex          bool   // keep the index (messageIndexEnable)
+	ExtFileBytes          int64  // bytes of an extension file of a consume queue, 0: none are written or read (mappedFileSizeConsumeQueueExt)
 	MultiDispatch         bool   // rebuild the queues of INNER_MULTI_DISPATCH too (enableMultiDispatch and enableLmq)
 	Follower              bool   // the log of a slave: it is cut at the first damage, as the master has what follows (brokerRole=SLAVE)
 	// CutAt, above 0, is where a longer log is cut: what stands behind it, the start of a record, is not the group's (a replica of a
@@ -109,7 +110,11 @@ func (p Params) Validate() error {
 
 // QueueOptions are the parameters of the consume queues.
 func (p Params) QueueOptions() consumequeue.Options {
-	return consumequeue.Options{FileBytes: p.ConsumeQueueFileBytes, MaxOpenFiles: p.MaxOpenFiles}
+	o := consumequeue.Options{FileBytes: p.ConsumeQueueFileBytes, MaxOpenFiles: p.MaxOpenFiles}
+	if p.ExtFileBytes > 0 {
+		o.ExtDir, o.ExtFileBytes = path.Join(p.Dir, "consumequeue_ext"), p.ExtFileBytes
+	}
+	return o
 }
 
 // IndexParams are the parameters of the index.

@@ -49,7 +49,7 @@ func run(o options) error {
 		CommitLogSize, ConsumeQueueSize int64
 		HashSlots, IndexNum             int32
 		DelayLevels                     string
-		LMQ                             bool
+		LMQ, ConsumeQueueExt            bool
 	}
 	text, err := os.ReadFile(o.params)
 	if err == nil {
@@ -61,6 +61,7 @@ func run(o options) error {
 	s, err := system.Open(system.Options{
 		Dir: o.dir, SegmentBytes: sizes.CommitLogSize, ConsumeQueueFileBytes: sizes.ConsumeQueueSize, IndexSlots: sizes.HashSlots,
 		IndexEntries: sizes.IndexNum, DelayLevels: sizes.DelayLevels,
+		ConsumeQueueExt: sizes.ConsumeQueueExt, ConsumeQueueExtBytes: 64 << 10, // as the golden store's
 		LightQueues: system.LightQueues{MultiDispatch: sizes.LMQ, LightTopics: sizes.LMQ},
 	})
 	if err != nil {

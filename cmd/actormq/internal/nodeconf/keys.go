@@ -130,7 +130,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-}, replicationKeys, diskKeys, edgeKeys, poolKeys, lightKeys)
+}, replicationKeys, diskKeys, edgeKeys, poolKeys, lightKeys, extKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{
@@ -143,7 +143,7 @@ var withoutEffect = []string{
 	"useReentrantLockWhenPutMessage", "sendMessageThreadPoolNums", "pullMessageThreadPoolNums", "queryMessageThreadPoolNums",
 	"adminBrokerThreadPoolNums", "clientManageThreadPoolNums", "consumerManageThreadPoolNums", "heartbeatThreadPoolNums",
 	"endTransactionThreadPoolNums", "sendThreadPoolQueueCapacity", "pullThreadPoolQueueCapacity",
-	"waitTimeMillsInSendQueue", "transferMsgByHeap", "enableConsumeQueueExt", "mappedFileSizeConsumeQueueExt",
+	"waitTimeMillsInSendQueue", "transferMsgByHeap",
 	"fetchNamesrvAddrByAddressServer", "rocketmqHome",
 	"diskFallRecorded",
 	"duplicationEnable", "messageIndexSafe", "maxMsgsNumBatch",

@@ -12,8 +12,6 @@ import (
 func TestOptionsWithoutEffectAreToldAtStart(t *testing.T) {
 	for _, key := range []string{
 		"storePathDLedgerCommitLog",
-		"enableConsumeQueueExt",
-		"mappedFileSizeConsumeQueueExt",
 		"bitMapLengthConsumeQueueExt",
 		"useReentrantLockWhenPutMessage",
 		"duplicationEnable",

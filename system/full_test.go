@@ -229,6 +229,7 @@ func TestAStartWithoutRoomForOneFile(t *testing.T) {
 				p.check()
 				require.ErrorIs(t, p.put(), system.ErrReadOnly)
 				require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
+				sleep(time.Second) // the timers of the actor library end
 				disk.Inject(nil)
 				s, err = system.Open(opt)
 			}

@@ -190,7 +190,7 @@ func TestSegmentsWithoutABuffer(t *testing.T) {
 			require.EqualValues(t, 1, s.MaxOffset(key), "and readable in its turn")
 			require.NoError(t, s.AwaitDispatched(t.Context()))
 			require.Equal(t, all, read(t, s, key, 0, len(all)))
-			require.NoError(t, s.Close(t.Context()))
+			closeIn(t, s)
 		})
 	})
 	t.Run("fastFailIfNoBufferInStorePool=true", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestSegmentsWithoutABuffer(t *testing.T) {
 			require.Greater(t, len(all), before)
 			require.NoError(t, s.AwaitDispatched(t.Context()))
 			require.Equal(t, all, read(t, s, key, 0, len(all)))
-			require.NoError(t, s.Close(t.Context()))
+			closeIn(t, s)
 		})
 	})
 }
@@ -265,8 +265,33 @@ func TestACommitThatFindsNoRoomIsTriedAgain(t *testing.T) {
 		all = append(all, putBodies(t, s, 5, 6)...)
 		require.NoError(t, s.AwaitDispatched(t.Context()))
 		require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, len(all)))
-		require.NoError(t, s.Close(t.Context()))
+		closeIn(t, s)
 	})
+}
+
+// TestAPanicInTheCommitter is as an error of the disk: what is not in the files is not acknowledged any further, reads go on.
+func TestAPanicInTheCommitter(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(pooled(disk))
+	require.NoError(t, err)
+	all := putBodies(t, s, 0, 1)
+	read(t, s, messages.QueueKey{Topic: "T"}, 0, 1)
+	put(t, s, message("T", 0, "acknowledged, not committed"))
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite && firstSegment(op.Name) {
+			panic("a bug")
+		}
+		return nil
+	})
+	require.ErrorIs(t, s.AwaitDispatched(t.Context()), messages.ErrPanicked)
+	r, err := s.Put(t.Context(), message("T", 0, "x"))
+	require.ErrorIs(t, err, messages.ErrPanicked)
+	require.Equal(t, messages.ServiceNotAvailable, r.Status)
+	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
+	disk.Inject(nil)
+	require.Error(t, s.Close(context.WithoutCancel(t.Context())))
+	s = open(t, pooled(disk))
+	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
 }
 
 func TestTheTransientPoolIsForAsynchronousMastersOnly(t *testing.T) {

@@ -91,6 +91,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case *actor.Started:
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
 	case *actor.Stopping: // the writer has stopped: what it has appended is saved whatever has failed elsewhere
+		a.cfg.Pool = actors.Peer{} // it has stopped too
 		_ = a.commit()
 		a.arm(0)
 		if a.failed == nil {
@@ -151,7 +152,7 @@ func (a *Actor) commit() error {
 		return err
 	})
 	for _, m := range free {
-		a.cfg.Pool.Send(actors.BufferFree{Buffer: m})
+		a.giveBack(m)
 	}
 	if a.cfg.Log.End() > before {
 		for _, bell := range a.cfg.Grown {
@@ -163,6 +164,16 @@ func (a *Actor) commit() error {
 	}
 	a.settle(err)
 	return err
+}
+
+// giveBack gives a write buffer back to the pool, or to the system once there is nobody any more who makes segments.
+func (a *Actor) giveBack(m *offheap.Memory) {
+	free := actors.BufferFree{Buffer: m}
+	if a.cfg.Pool.PID() == nil {
+		free.Refuse(messages.ErrClosed)
+		return
+	}
+	a.cfg.Pool.Send(free)
 }
 
 // settle decides what becomes of a commit that has ended.

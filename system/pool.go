@@ -31,7 +31,7 @@ func (p *TransientPool) defaults() {
 
 // pooled tells whether the transient store pool has an effect.
 func (o Options) pooled() bool {
-	return o.TransientPoolEnable && o.FlushDiskType == AsyncFlush && o.Role != messages.Slave
+	return o.TransientPoolEnable && o.FlushDiskType == AsyncFlush && o.Role != messages.Slave && o.Group == nil
 }
 
 // spawnCommitter starts the committer, if there is a transient store pool.
@@ -93,6 +93,6 @@ func (s *Store) sayPool() {
 			Msg("the transient store pool is on: what is not committed to the files is lost when the process ends")
 	case o.TransientPoolEnable:
 		o.Logger.Warn().Str("role", o.Role.String()).Str("flush", o.FlushDiskType.String()).
-			Msg("transientStorePoolEnable has no effect: the pool is for ASYNC_FLUSH, and not for a slave")
+			Msg("transientStorePoolEnable has no effect: the pool is for ASYNC_FLUSH, and neither for a slave nor in a group")
 	}
 }

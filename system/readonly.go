@@ -13,10 +13,11 @@ var ErrReadOnly = errors.New("the store is open for reading only")
 
 // openToServe opens the files, or, when nothing may be written to them, opens them for reading: recovered in memory, locked,
 // unchanged. That is safe where the log can be read: reads promise nothing that is not so already, while a put would be promised
-// what a disk has just shown that it does not keep. Any other error keeps the store closed.
+// what a disk has just shown that it does not keep. Any other error keeps the store closed, and so does
+// a group: its other members have what is there.
 func openToServe(opt Options) (files *store.Store, unwritable, err error) {
 	files, err = openFiles(opt, store.Options{})
-	if err == nil || !errors.Is(err, store.ErrUnproven) && !errors.Is(err, store.ErrNoAbort) {
+	if err == nil || opt.Group != nil || !errors.Is(err, store.ErrUnproven) && !errors.Is(err, store.ErrNoAbort) {
 		return files, nil, err
 	}
 	unwritable = fmt.Errorf("%w: %w", ErrReadOnly, err)

@@ -689,3 +689,24 @@ func TestNothingIsIndexedTwice(t *testing.T) {
 		require.Equal(t, 3*100, entries)
 	}
 }
+
+// The last message of a queue is damaged, and the queue lacks its unit: what is written in its place keeps its queue offset, at once,
+// or the next message would get it too.
+func TestALostMessageAtTheEndOfAQueueKeepsItsPlace(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		disk, w := killed(t, 20)
+		topic := "A"
+		if fresh {
+			topic = "Fresh"
+		}
+		z := w.put(topic, 0, "to be lost")
+		w.put("B", 1, "behind it")
+		patchLog(t, disk, z.from+88, []byte("TORN"))
+		first, report := recovered(t, disk)
+		require.Contains(t, events(report), store.ClosedHole)
+		require.Equal(t, z.at+1, first.Queues[z.key].Max)
+		require.Equal(t, z.at+1, first.Next[z.key])
+		again, _ := recovered(t, disk)
+		require.Equal(t, first, again)
+	}
+}

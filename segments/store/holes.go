@@ -52,6 +52,9 @@ func (p *planner) planFillers() error {
 			}
 			h.Fill = append(h.Fill, fill...)
 		}
+		if own := h.own; own != nil && slices.Contains(h.Fill, *own) {
+			p.QueuesFrom = min(p.QueuesFrom, own.From) // its queue does not name it, and would give its place to another message
+		}
 	}
 	return nil
 }

@@ -70,10 +70,14 @@ func config(seed uint64) crash.Config {
 // TestCrashes (L18, L110) runs seeds until so many crashes have happened:
 //
 //	CRASHES=10000 go test -v -timeout 2h -run TestCrashes ./testkit/crash
+//	CRASHES=10000 CRASH_FROM=500000 go test -v -timeout 2h -run TestCrashes ./testkit/crash    (other seeds)
 //	CRASH_SEED=17 go test -v -run TestCrashes ./testkit/crash
 func TestCrashes(t *testing.T) {
 	want, seed := number(t, "CRASHES", slower(500)), uint64(number(t, "CRASH_SEED", 0))
 	one := seed > 0
+	if !one {
+		seed = uint64(number(t, "CRASH_FROM", 0))
+	}
 	sum := crash.Result{At: map[string]int{}}
 	for began, chunk := time.Now(), 0; sum.Crashes < want && !t.Failed(); chunk++ {
 		inBubble(t, func(t *testing.T) {

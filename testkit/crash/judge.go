@@ -1,10 +1,10 @@
 package crash
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +41,8 @@ func (r *run) judge() error {
 // content is what a directory holds after recovery.
 type content struct {
 	min, end messages.PhysicalOffset
-	log      uint32                           // checksum of the log
+	log      []byte
+	report   store.Report
 	lost     map[messages.PhysicalOffset]bool // records that stand for lost ones
 	queues   map[messages.QueueKey]queueContent
 	keys     map[string][]messages.PhysicalOffset
@@ -50,7 +51,7 @@ type content struct {
 
 func newContent(s *store.Store) *content {
 	return &content{
-		min: s.Log.Min(), end: s.Log.End(), lost: map[messages.PhysicalOffset]bool{},
+		min: s.Log.Min(), end: s.Log.End(), report: s.Report, lost: map[messages.PhysicalOffset]bool{},
 		queues: map[messages.QueueKey]queueContent{}, keys: map[string][]messages.PhysicalOffset{},
 	}
 }
@@ -62,12 +63,17 @@ type queueContent struct {
 
 func (c *content) same(d *content) error {
 	switch {
-	case c.min != d.min || c.end != d.end || c.log != d.log:
-		return fmt.Errorf("the log was %d..%d (%x) and is %d..%d (%x)", c.min, c.end, c.log, d.min, d.end, d.log)
+	case c.min != d.min || c.end != d.end || !bytes.Equal(c.log, d.log):
+		i := 0
+		for i < min(len(c.log), len(d.log)) && c.log[i] == d.log[i] {
+			i++
+		}
+		return fmt.Errorf("the log was %d..%d, is %d..%d, and differs from %d on; first %+v, then %+v", c.min, c.end, d.min, d.end,
+			int(max(c.min, 0))+i, c.report, d.report)
 	case !maps.EqualFunc(c.queues, d.queues, func(a, b queueContent) bool {
 		return a.min == b.min && a.max == b.max && slices.Equal(a.units, b.units)
 	}):
-		return fmt.Errorf("the queues were %v and are %v", c.queues, d.queues)
+		return fmt.Errorf("the queues were %v and are %v; first %+v, then %+v", c.queues, d.queues, c.report, d.report)
 	case !maps.EqualFunc(c.keys, d.keys, slices.Equal[[]messages.PhysicalOffset]):
 		return errors.New("the index has changed")
 	}
@@ -124,7 +130,7 @@ func (c *content) readLog(s *store.Store) ([]found, error) {
 	}
 	for i := range s.Log.View().Len() {
 		seg := s.Log.View().At(i)
-		c.log = crc32.Update(c.log, crc32.IEEETable, seg.Data()[:seg.Wrote()])
+		c.log = append(c.log, seg.Data()[:seg.Wrote()]...)
 	}
 	return list, err
 }
@@ -195,6 +201,7 @@ func (c *content) agree(s *store.Store, list []found) error {
 // throughTheStore looks at everything through the store's own methods.
 func (r *run) throughTheStore() error {
 	r.setTrip(1 << 60)
+	r.opt.NoIndex = false
 	if err := r.open(); err != nil {
 		return err
 	}

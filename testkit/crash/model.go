@@ -47,6 +47,8 @@ type message struct {
 type Model struct {
 	mu  sync.Mutex
 	all []*message // by id
+	// over: a crash has happened, and its picture is taken: what is answered now comes too late to promise anything.
+	over bool
 }
 
 // add makes the next message.
@@ -92,7 +94,7 @@ func (m *Model) answer(list []*message, r messages.PutResult, err error, durable
 		if slices.Contains(nothing, r.Status) {
 			n.state = refused
 		}
-		if r.Status != messages.PutOK || err != nil {
+		if r.Status != messages.PutOK || err != nil || m.over {
 			continue
 		}
 		n.state, n.ackedAt, n.sync = acked, time.Now(), durableMode
@@ -128,6 +130,7 @@ var errLate = errors.New("acknowledged long ago and still not flushed")
 func (m *Model) before(kill bool, w window) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.over = true
 	var errs []error
 	for _, n := range m.all {
 		switch n.state {
@@ -220,6 +223,7 @@ type found struct {
 func (m *Model) after(list []found) (lost int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.over = false
 	var errs []error
 	seen := map[int]bool{}
 	for i := range list {

@@ -90,14 +90,17 @@ func (r *run) options() system.Options {
 		// Timers that never fire at the same instant: the order of those that do is random.
 		FlushInterval: 497 * time.Millisecond, FlushThorough: 9973 * time.Millisecond,
 		QueueFlushInterval: 1009 * time.Millisecond, QueueFlushThorough: 59_981 * time.Millisecond, CleanInterval: 10_007 * time.Millisecond,
-		Logger: r.Logger,
+		// A full disk must not make the cleaner delete what has not expired: the model knows nothing of that.
+		Retention: messages.Retention{NoForcedCleaning: true, WarningPercent: 100},
+		Logger:    r.Logger,
 	}
 }
 
 // generation works until a crash, recovers from it and judges what is left.
 func (r *run) generation() error {
 	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
-	r.Trace.add("generation with %v", r.opt.FlushDiskType)
+	r.opt.NoIndex = r.rnd.IntN(8) == 0
+	r.Trace.add("generation with %v, no index %v", r.opt.FlushDiskType, r.opt.NoIndex)
 	r.setTrip(1 + int(float64(r.Steps)*4*r.rnd.Float64()*r.rnd.Float64()))
 	err := r.open()
 	if err == nil {
@@ -127,7 +130,7 @@ func (r *run) before() {
 	r.window = window{flushed: 1 << 62} // while nothing is open everything acknowledged is durable
 	if s := r.opened.Load(); s != nil {
 		o := s.Options()
-		r.window = window{flushed: s.FlushedTo(), late: o.FlushThorough + 2*o.FlushInterval}
+		r.window = window{flushed: s.FlushedTo(), late: o.FlushThorough + 2*o.FlushInterval + time.Duration(100*r.trip.slow.Load())}
 	}
 	r.late = r.model.before(r.trip.kill, r.window)
 }
@@ -135,6 +138,11 @@ func (r *run) before() {
 // crashed goes on with what the crash has left, and sometimes lets recovery crash too.
 func (r *run) crashed() error {
 	r.count()
+	if r.rnd.IntN(5) == 0 {
+		if err := r.recoverFull(); err != nil {
+			return fmt.Errorf("recovery on a full disk: %w", err)
+		}
+	}
 	for r.rnd.IntN(3) == 0 {
 		r.setTrip(1 + r.rnd.IntN(40))
 		r.trip.before = func() {
@@ -157,6 +165,7 @@ func (r *run) crashed() error {
 func (r *run) count() {
 	r.disk.Inject(nil)
 	r.disk = r.trip.left
+	r.disk.SetCapacity(0)
 	r.Crashes++
 	r.At[r.trip.what]++
 	if r.trip.kill {
@@ -215,6 +224,7 @@ func (r *run) reopen() error {
 	}
 	r.is(nil)
 	r.model.settled()
+	r.opt.NoIndex = r.rnd.IntN(8) == 0
 	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
 	return r.open()
 }

@@ -35,6 +35,8 @@ var steps = []step{
 	{"clean", 1, (*run).clean},
 	{"delete topic", 1, (*run).deleteTopic},
 	{"reopen", 1, (*run).reopen},
+	{"full disk", 1, (*run).fillUp},
+	{"stop while the disk stalls", 1, (*run).stopStalled},
 }
 
 // work does steps until the crash.
@@ -174,7 +176,7 @@ func (r *run) endsBehind(key messages.QueueKey, last messages.QueueOffset) error
 // query looks for a message by its own keys.
 func (r *run) query() error {
 	n := r.model.alive(r.rnd.IntN(1 << 20))
-	if n == nil {
+	if n == nil || r.opt.NoIndex {
 		return nil
 	}
 	return r.findKeys(n)
@@ -268,7 +270,7 @@ func (r *run) putDelayed() error {
 // deleteTopic deletes the queues of a topic.
 func (r *run) deleteTopic() error {
 	topic := r.topic().Topic
-	r.model.delete(topic, []state{acked, durable}, deleting)
+	r.model.delete(topic, []state{sent, acked, durable}, deleting)
 	if err := r.store.DeleteTopic(context.Background(), topic); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func newClusterCommand() *cobra.Command {
 func newClusterStatusCommand() *cobra.Command {
 	var join, etcd string
 	var asJSON bool
+	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "status (--join HOST:PORT,... | --etcd HOST:PORT,...)",
 		Short: "Show who leads, who is in sync, and how far each node is",
@@ -35,9 +36,7 @@ func newClusterStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second)
-			defer cancel()
-			all, err := members.Read(ctx, endpoints)
+			all, err := readClusters(cmd.Context(), endpoints, wait)
 			if err != nil {
 				return statusError{statusUnreached, err}
 			}
@@ -46,8 +45,28 @@ func newClusterStatusCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&join, "join", "", "HOST:PORT,... of nodes, as node has them")
 	c.Flags().StringVar(&etcd, "etcd", "", "HOST:PORT,... of an external etcd")
+	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait until somebody leads and all nodes are in sync")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each cluster")
 	return c
+}
+
+// readClusters asks once, or until all is well or the wait is over.
+func readClusters(ctx context.Context, endpoints []string, wait time.Duration) ([]members.Status, error) {
+	for deadline := time.Now().Add(wait); ; {
+		ask, cancel := context.WithTimeout(ctx, 5*time.Second)
+		all, err := members.Read(ask, endpoints)
+		cancel()
+		well := err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(s members.Status) bool {
+			return !s.Leads || len(s.InSync) < len(s.Nodes)
+		})
+		if well || !time.Now().Before(deadline) || ctx.Err() != nil {
+			return all, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func endpointsOf(join, etcd string) (endpoints []string, err error) {

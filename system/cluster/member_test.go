@@ -41,6 +41,10 @@ func TestANodeThatHasEverythingTakesOver(t *testing.T) {
 		g.put()
 	}
 	first := g.leader()
+	g.until("tools are told", func() bool {
+		all, err := Read(t.Context(), []string{g.etcd})
+		return err == nil && len(all) == 1 && all[0].Cluster == "test" && all[0].Leads && all[0].Leader == first && len(all[0].Nodes) == 3
+	})
 	g.stop(first) // in order: another one leads at once
 	for range 20 {
 		g.put()

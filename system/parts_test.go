@@ -112,7 +112,6 @@ func TestAnIndexBuilderInThePlaceOfTheStoresOwn(t *testing.T) {
 type ownScheduler struct {
 	on   bool
 	next map[int32]messages.QueueOffset
-	busy bool
 }
 
 type lookAgain struct{}

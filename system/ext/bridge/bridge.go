@@ -72,7 +72,7 @@ func (c Config) validate() error {
 		}
 	}
 	if c.Side == c.Target {
-		bad = append(bad, errors.New("Side and Target are the same"))
+		bad = append(bad, errors.New("the Target is this Side"))
 	}
 	if len(c.Client.NameServers) == 0 {
 		bad = append(bad, errors.New("Client.NameServers is empty"))

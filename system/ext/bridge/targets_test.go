@@ -40,7 +40,6 @@ type ours struct {
 	node        *node.Node
 	disk        *memfs.Disk
 	names, host netip.AddrPort
-	dir         string
 }
 
 func (o *ours) start(t *testing.T) {

@@ -27,6 +27,12 @@ func (r *run) fillUp() error {
 			err = r.get()
 		case 2:
 			err = r.putBatch()
+		case 3:
+			if err = r.deleteTopic(); errors.Is(err, vfs.ErrNoSpace) && !r.done() {
+				r.trip.now() // it is refused: what it has done is seen after the crash
+			}
+		case 4:
+			err = r.putDelayed()
 		default:
 			err = r.putOne()
 		}

@@ -67,7 +67,7 @@ func ExampleStore_Put_deadline() {
 		}
 		return nil
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	result, err := store.Put(ctx, &messages.Message{Topic: "orders", Body: []byte("two coffees")})
 	fmt.Println(result.Status, result.Status.Stored(), err)
 	cancel()

@@ -112,7 +112,7 @@ func TestALeaderWhoseLeaseMayHavePassedOnAcknowledgesNothing(t *testing.T) {
 	done := make(chan messages.PutStatus, 1)
 	m.PutAsync(message("T", 0, "late"), true, time.Now().Add(time.Hour), func(r messages.PutResult, _ error) { done <- r.Status })
 	until(t, "the replica has it", func() bool { return a.Status().WrittenTo == m.Status().WrittenTo })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // half of it is for the replica
 	defer cancel()
 	require.NoError(t, m.Close(ctx))
 	require.Contains(t, []messages.PutStatus{messages.UnknownError, messages.FlushSlaveTimeout}, <-done)

@@ -74,7 +74,7 @@ func TestDelayLevelsThatToolsRead(t *testing.T) {
 		var offsets remoting.DelayOffsetTable
 		require.NoError(t, n.ask(remoting.RequestGetAllDelayOffset, "").DecodeBody(&offsets))
 		return offsets.OffsetTable[1] == 3
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	var state remoting.KVTable
 	require.NoError(t, n.ask(remoting.RequestGetBrokerRuntimeInfo, "").DecodeBody(&state))
 	require.Equal(t, "3,3", state.Table["scheduleMessageOffset_1"])

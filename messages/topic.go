@@ -23,3 +23,12 @@ const (
 	DLQTopicPrefix   = "%DLQ%"
 	LMQTopicPrefix   = "%LMQ%"
 )
+
+// IsReservedTopic tells whether nobody may send to a topic (spec/remoting.md §8.2, 4).
+func IsReservedTopic(topic string) bool {
+	switch topic {
+	case TopicSchedule, TopicTransactionHalf, TopicTransactionOp, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent:
+		return true
+	}
+	return false
+}

@@ -28,15 +28,16 @@ import (
 	"github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/system/remote/endpoint"
 )
 
 // stopTimeout bounds a stop: what a signal asks for is done within it.
 const stopTimeout = 5 * time.Second
 
 type nodeFlags struct {
-	config, storeDir, listen, namesrv, admin, logLevel string
-	set                                                []string
-	durable, printConfig                               bool
+	config, storeDir, listen, namesrv, admin, remote, logLevel string
+	set                                                        []string
+	durable, printConfig                                       bool
 	clusterFlags
 }
 
@@ -53,6 +54,7 @@ Without options it keeps its store in ./store and listens on loopback: 127.0.0.1
 by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their values and where they came from.`,
 		Example: `  actormq node
   actormq node --store-dir /var/lib/actormq --durable
+  actormq node --remote-listen 127.0.0.1:10915
   actormq node -c broker.conf --set brokerName=broker-b --listen 10.0.0.5:10911 --namesrv-listen 10.0.0.5:9876`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runNode(cmd, f) },
@@ -62,6 +64,7 @@ by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their v
 	c.Flags().StringVar(&f.listen, "listen", "", "HOST:PORT of the broker (bindAddress, listenPort)")
 	c.Flags().StringVar(&f.namesrv, "namesrv-listen", "", "HOST:PORT of the name server (namesrvListen)")
 	c.Flags().StringVar(&f.admin, "admin-listen", "", "HOST:PORT of console, metrics, health and profiles (adminListen)")
+	c.Flags().StringVar(&f.remote, "remote-listen", "", "HOST:PORT where actors of other processes reach the store (remoteListen)")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "key=value, any number of times")
 	c.Flags().BoolVar(&f.durable, "durable", false, "acknowledge only what is on the disk (flushDiskType=SYNC_FLUSH)")
 	f.clusterFlags.bind(c)
@@ -99,6 +102,9 @@ func (f nodeFlags) configuration(cmd *cobra.Command) (*nodeconf.Config, error) {
 	}
 	if cmd.Flags().Changed("admin-listen") {
 		bad = append(bad, c.Set("adminListen", f.admin, "--admin-listen"))
+	}
+	if cmd.Flags().Changed("remote-listen") {
+		bad = append(bad, c.Set("remoteListen", f.remote, "--remote-listen"))
 	}
 	if f.durable {
 		bad = append(bad, c.Set("flushDiskType", system.SyncFlush.String(), "--durable"))
@@ -184,6 +190,7 @@ type node struct {
 	store   *system.Store
 	system  *actor.ActorSystem
 	gateway *gateway.Node
+	remote  *endpoint.Endpoint // nil: actors of other processes do not reach the store
 	admin   *admin.Server      // nil: there is none
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	// promoted is told that a request has made the slave the master.
@@ -243,7 +250,7 @@ func (n *node) serve(g gateway.Config) (err error) {
 		n.system.Shutdown()
 		return fmt.Errorf("start the gateway: %w", err)
 	}
-	if err := n.startAdmin(conf); err != nil {
+	if err := errors.Join(n.startRemote(conf), n.startAdmin(conf)); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return errors.Join(err, n.leave(stop))
@@ -297,8 +304,12 @@ func (n *node) ready() string {
 	if n.store.Options().FlushDiskType == system.SyncFlush {
 		loss = "what is acknowledged is on the disk"
 	}
-	return fmt.Sprintf("ready broker=%s namesrv=%s store=%s flush=%s (%s)", n.conf.Load().Gateway.Listen,
-		strconv.Quote(n.conf.Load().Gateway.NameServerListen), n.conf.Load().Store.Dir, n.store.Options().FlushDiskType, loss)
+	also := ""
+	if n.remote != nil {
+		also = " remote=" + n.remote.Address()
+	}
+	return fmt.Sprintf("ready broker=%s namesrv=%s%s store=%s flush=%s (%s)", n.conf.Load().Gateway.Listen,
+		strconv.Quote(n.conf.Load().Gateway.NameServerListen), also, n.conf.Load().Store.Dir, n.store.Options().FlushDiskType, loss)
 }
 
 // stop ends the node in order: connections first, then the store.
@@ -308,7 +319,11 @@ func (n *node) stop(ctx context.Context) error { return errors.Join(n.leave(ctx)
 func (n *node) leave(ctx context.Context) error {
 	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
 	defer cancel()
-	err := n.gateway.Stop(edge)
+	var err error
+	if n.remote != nil {
+		err = n.remote.Stop(edge)
+	}
+	err = errors.Join(err, n.gateway.Stop(edge))
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
 		err = nil

@@ -34,6 +34,8 @@ var parties = []struct {
 	tests  bool // also, or only, in tests
 }{
 	{"golang.org/x/sys", []string{"segments/vfs"}, false},
+	{"google.golang.org/grpc", []string{"system/remote"}, false},
+	{"google.golang.org/protobuf", []string{"system/remote"}, false},
 	{"github.com/asynkron/protoactor-go", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/rs/zerolog", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/spf13/cobra", []string{"cmd"}, false},
@@ -57,7 +59,7 @@ var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
 	"syscall":  {"segments/vfs", "cmd", "testkit"},
 	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
-	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "system/cluster", "cmd", "testkit"},
+	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "system/cluster", "system/remote", "cmd", "testkit"},
 	"net/http": {"system/admin", "cmd"},
 	"log":      nil, // zerolog, or an error
 }

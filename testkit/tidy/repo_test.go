@@ -95,7 +95,7 @@ func walk(fn func(name string, nested bool) error) error {
 var load = sync.OnceValues(func() ([]*source, error) {
 	var all []*source
 	err := walk(func(name string, nested bool) error {
-		if nested || path.Ext(name) != ".go" {
+		if nested || path.Ext(name) != ".go" || strings.HasSuffix(name, ".pb.go") { // what protoc generates has its own style
 			return nil
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))

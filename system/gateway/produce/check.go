@@ -13,12 +13,6 @@ import (
 	"github.com/actormq/actormq/system/gateway/broker"
 )
 
-// forbidden are the topics that nobody may send to (spec/remoting.md §8.2, 4).
-var forbidden = map[string]struct{}{
-	messages.TopicSchedule: {}, messages.TopicTransactionHalf: {}, messages.TopicTransactionOp: {},
-	messages.TopicTransCheckMaxTime: {}, messages.TopicSelfTest: {}, messages.TopicOffsetMovedEvent: {},
-}
-
 // topicOf is the topic of a send, made if it has to be: checks 2 to 6 of spec/remoting.md §8.2. That a topic may not be
 // written is only checked on request, as the original does not: clients look at the route.
 func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
@@ -34,7 +28,7 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 	if err := checkName(h); err != nil {
 		return topic, err
 	}
-	if _, no := forbidden[h.Topic]; no {
+	if messages.IsReservedTopic(h.Topic) {
 		return topic, broker.Refuse(remoting.ResponseNoPermission, "Sending message to topic[%s] is forbidden.", h.Topic)
 	}
 	if !known {

@@ -37,6 +37,8 @@ type Config struct {
 	VIPChannel     bool   // serve listenPort − 2 too
 	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 
+	Remote Remote
+
 	UseTLS        bool   // useTLS: to other name servers
 	ACL           bool   // aclEnable
 	ACLFile       string // aclFile

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system/remote"
+	"github.com/actormq/actormq/system/remote/client"
+)
+
+// pair is a certificate for loopback, signed by itself, and its key, as files.
+func pair(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: t.Name()}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	require.NoError(t, err)
+	secret, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
+	return cert, key
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return b
+}
+
+// putOnce puts one message by a client of its own, which has a second.
+func putOnce(t *testing.T, opt client.Options) error {
+	t.Helper()
+	opt.Logger = zerolog.Nop()
+	c, err := client.Dial(opt)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = c.Put(ctx, &messages.Message{Topic: "orders", QueueID: -1, Body: []byte("one tea")})
+	return err
+}
+
+func TestANodeServesActorsOfOtherProcesses(t *testing.T) {
+	n := serve(t, "remoteListen=127.0.0.1:0")
+	require.Contains(t, n.ready(), " remote="+n.remote.Address()+" ")
+	require.NoError(t, putOnce(t, client.Options{Resolver: client.Static{n.remote.Address()}}))
+	out, _, err := run("topic", "list", "--namesrv", n.names)
+	require.NoError(t, err)
+	require.Contains(t, out, "orders", "the topic is there for everybody")
+}
+
+func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
+	cert, key := pair(t)
+	n := serve(t, "remoteListen=127.0.0.1:0", "remoteCertPath="+cert, "remoteKeyPath="+key, "remoteTrustCertPath="+cert)
+	opt := client.Options{Resolver: client.Static{n.remote.Address()}}
+	require.ErrorIs(t, putOnce(t, opt), client.ErrUnreachable, "one without")
+	var err error
+	opt.Server, opt.Client, err = remote.Mutual(read(t, cert), read(t, key), read(t, cert))
+	require.NoError(t, err)
+	require.NoError(t, putOnce(t, opt))
+	strange, itsKey := pair(t)
+	opt.Server, opt.Client, err = remote.Mutual(read(t, strange), read(t, itsKey), read(t, cert))
+	require.NoError(t, err)
+	require.ErrorIs(t, putOnce(t, opt), client.ErrUnreachable, "one that nobody here has signed")
+	require.Positive(t, n.remote.Status().Refused)
+}
+
+func TestARemotePortThatCanNotBeOpened(t *testing.T) {
+	cert, key := pair(t)
+	for _, set := range [][]string{
+		{"remoteListen=0.0.0.0:0"}, {"remoteListen=127.0.0.1:0", "remoteCertPath=" + cert},
+		{"remoteListen=127.0.0.1:0", "remoteCertPath=" + cert, "remoteKeyPath=" + cert, "remoteTrustCertPath=" + cert},
+		{"remoteListen=127.0.0.1:0", "remoteCertPath=" + cert, "remoteKeyPath=" + key, "remoteTrustCertPath=" + key},
+		{"remoteListen=127.0.0.1:0", "remoteCertPath=nowhere", "remoteKeyPath=" + key, "remoteTrustCertPath=" + key},
+	} {
+		f := nodeFlags{storeDir: t.TempDir(), listen: freePort(t), set: append(set, "namesrvListen=", "vipChannel=false", "adminListen=",
+			"mappedFileSizeCommitLog=1048576")}
+		conf, err := f.configuration(newNodeCommand())
+		require.NoError(t, err)
+		_, err = startNode(conf, zerolog.Nop())
+		require.Error(t, err, set)
+		require.True(t, errors.Is(err, nodeconf.ErrConfig) || errors.Is(err, remote.ErrConfig), "%v: %v", set, err)
+	}
+}

@@ -41,6 +41,12 @@ func (s *Store) SetInSync(ctx context.Context, set messages.InSync) (messages.Ph
 	}
 	answer := messages.NewAnswer[messages.PhysicalOffset]()
 	s.cast.send(actors.RoleReplicator, messages.SetInSync{InSync: set, Answer: answer})
+	select {
+	case <-answer.Done():
+	case <-s.closed:
+		return 0, ErrStopped
+	case <-ctx.Done():
+	}
 	at, err := answer.Wait(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("set the replicas in sync: %w", err)

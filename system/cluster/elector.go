@@ -144,7 +144,9 @@ func (e *elector) decide() {
 	case e.changing:
 		return
 	case e.leaving != nil && t == nil:
-		e.leaving.answer.Complete(struct{}{}, nil)
+		if !e.asking && !e.saying && !e.carrying { // what is under way reports before the actor ends
+			e.leaving.answer.Complete(struct{}{}, nil)
+		}
 		return
 	case t == nil:
 		e.open()

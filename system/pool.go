@@ -29,15 +29,15 @@ func (p *TransientPool) defaults() {
 	def(&p.CommitThorough, 200*time.Millisecond)
 }
 
-// pooled tells whether the transient store pool has an effect.
-func (o Options) pooled() bool {
+// Pooled tells whether the transient store pool has an effect: then a killed process loses what is not committed.
+func (o Options) Pooled() bool {
 	return o.TransientPoolEnable && o.FlushDiskType == AsyncFlush && o.Role != messages.Slave && o.Group == nil
 }
 
 // spawnCommitter starts the committer, if there is a transient store pool.
 func (s *Store) spawnCommitter() error {
 	o := s.opt
-	if !o.pooled() {
+	if !o.Pooled() {
 		return nil
 	}
 	s.written = actors.NewBell(s.cast.address(actors.RoleCommitter), messages.Announce(messages.LogGrown{}))
@@ -67,7 +67,7 @@ func (s *Store) commit(ctx context.Context) (messages.PhysicalOffset, error) {
 
 // flushing is who is asked to make everything durable: the committer passes it on to the flusher.
 func (s *Store) flushing() actors.Peer {
-	if s.opt.pooled() && s.readOnly == nil {
+	if s.opt.Pooled() && s.readOnly == nil {
 		return s.cast.address(actors.RoleCommitter)
 	}
 	return s.cast.address(actors.RoleFlusher)
@@ -88,7 +88,7 @@ func (s *Store) committed(off messages.PhysicalOffset) error {
 // sayPool says at start what a transient store pool costs, or that there is none though one is wanted.
 func (s *Store) sayPool() {
 	switch o := s.opt; {
-	case o.pooled():
+	case o.Pooled():
 		o.Logger.Warn().Dur("a_killed_process_may_lose", o.CommitThorough).
 			Msg("the transient store pool is on: what is not committed to the files is lost when the process ends")
 	case o.TransientPoolEnable:

@@ -294,14 +294,15 @@ func TestAPanicInTheCommitter(t *testing.T) {
 	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
 }
 
+// TestTheTransientPoolIsForAsynchronousMastersOnly: with SYNC_FLUSH puts are answered as ever (L17).
 func TestTheTransientPoolIsForAsynchronousMastersOnly(t *testing.T) {
 	opt := pooled(memfs.New())
 	opt.FlushDiskType = system.SyncFlush
 	var said bytes.Buffer
 	opt.Logger = zerolog.New(zerolog.SyncWriter(&said))
 	s := openIn(t, opt)
-	all := putBodies(t, s, 0, 5)
-	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, 5))
+	all := putBodies(t, s, 0, 1000)
+	require.Equal(t, all, read(t, s, messages.QueueKey{Topic: "T"}, 0, len(all)))
 	st := s.Status()
 	require.Equal(t, st.WrittenTo, st.FlushedTo)
 	require.NoError(t, s.Close(t.Context()))

@@ -214,7 +214,7 @@ func (s *Store) spawnAllocator() error {
 	if o.FlushDiskType == SyncFlush {
 		warmSync = o.WarmSyncPages
 	}
-	if o.pooled() {
+	if o.Pooled() {
 		buffers = o.TransientPoolSize
 	}
 	_, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{

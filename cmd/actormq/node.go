@@ -301,8 +301,12 @@ func (n *node) setOptions(b *broker.Broker, values map[string]string) error {
 // ready is the line that says that the node serves, and what an acknowledgement means.
 func (n *node) ready() string {
 	loss := "a power cut may take the last " + n.store.Options().FlushInterval.String() + " and more under load; a killed process loses nothing"
-	if n.store.Options().FlushDiskType == system.SyncFlush {
+	switch o := n.store.Options(); {
+	case o.FlushDiskType == system.SyncFlush:
 		loss = "what is acknowledged is on the disk"
+	case o.Pooled():
+		loss = "a power cut may take the last " + o.FlushInterval.String() + " and more under load, a killed process the last " +
+			o.CommitThorough.String() + ": transientStorePoolEnable"
 	}
 	also := ""
 	if n.remote != nil {

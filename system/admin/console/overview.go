@@ -85,6 +85,10 @@ func (c *Console) lossWindow() string {
 	if opt.FlushDiskType == system.SyncFlush {
 		return "A send is answered once it is on the disk: a power cut takes nothing that was acknowledged."
 	}
+	if opt.Pooled() {
+		return fmt.Sprintf("A send is answered once it is in memory of the node: a killed process now would take %s, a power cut %s.",
+			plot.Bytes.Text(float64(max(st.WrittenTo-st.CommittedTo, 0))), plot.Bytes.Text(float64(max(st.WrittenTo-st.FlushedTo, 0))))
+	}
 	return fmt.Sprintf("A send is answered once it is in the page cache, and flushed every %v. A killed process loses nothing; a power cut now would take %s.",
 		opt.FlushInterval, plot.Bytes.Text(float64(max(st.WrittenTo-st.FlushedTo, 0))))
 }

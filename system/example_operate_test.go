@@ -23,10 +23,13 @@ func ExampleOptions() {
 	opt := system.Options{Dir: "orders"}.Defaults()
 	fmt.Println(opt.SegmentBytes>>20, opt.FlushDiskType, opt.Validate())
 	fmt.Println(system.Options{Dir: "orders", SegmentBytes: 5}.Defaults().Validate() != nil)
+	opt.TransientPoolEnable = true
+	fmt.Println("a killed process may lose what came last:", opt.Pooled())
 	// Output:
 	// true
 	// 1024 ASYNC_FLUSH <nil>
 	// true
+	// a killed process may lose what came last: true
 }
 
 // Several stores in one process do not know each other; one folder has one store.

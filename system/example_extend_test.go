@@ -166,6 +166,7 @@ func ExampleListener() {
 // messages.
 func ExampleReplacement() {
 	places := map[string]messages.PhysicalOffset{} // the index builder's alone
+	begun := make(chan struct{})
 	store := openExample(system.Options{Extensions: system.Extensions{Replacements: []system.Replacement{
 		{Part: system.PartCleaner, Actor: actor.PropsFromFunc(func(ctx actor.Context) {
 			if r, ok := ctx.Message().(*system.CleanRound); ok {
@@ -191,6 +192,9 @@ func ExampleReplacement() {
 			switch m := ctx.Message().(type) {
 			case messages.DeliverDelayed:
 				m.Answer.Complete(struct{}{}, nil)
+				if m.On { // a scheduler that is in earnest reads now what has come before
+					close(begun)
+				}
 			case messages.MessagesArrived: // whatever their level says, they are delivered at once
 				store := system.StoreOf(ctx.ActorSystem())
 				for _, a := range m.Arrivals {
@@ -211,6 +215,7 @@ func ExampleReplacement() {
 	must(store.AwaitExtension(ctx, string(system.PartIndex)))
 	found, err := store.Query(ctx, messages.QueryMessage{Topic: "orders", Key: "tea", MaxMessages: 1, EndMs: math.MaxInt64})
 	fmt.Println(len(found), err)
+	<-begun
 	_, err = store.Put(ctx, &messages.Message{Topic: "later", Body: []byte("one juice"), Properties: messages.PropertiesOf(
 		map[string]string{messages.PropertyDelay: "18"})})
 	must(err)

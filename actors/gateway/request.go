@@ -22,6 +22,17 @@ type Request struct {
 	parked  bool             // not counted in flight
 	aside   bool             // answered on a goroutine that may wait for the socket
 	settled atomic.Bool
+	told    func(code int) // of whoever wants to know the answer's code
+}
+
+// OnAnswer has fn told the code of the answer, when there is one; it must not block. Call it before the request is handed on.
+func (r *Request) OnAnswer(fn func(code int)) { r.told = fn }
+
+// tell tells whoever wants to know.
+func (r *Request) tell(code int) {
+	if r.told != nil {
+		r.told(code)
+	}
 }
 
 // Answer sends the response; build it with Command.Answer.
@@ -29,6 +40,7 @@ func (r *Request) Answer(c *remoting.Command) {
 	if r.settled.Swap(true) {
 		return
 	}
+	r.tell(c.Code)
 	if !r.IsOneWay() {
 		r.Conn.send(c)
 	}
@@ -46,6 +58,7 @@ func (r *Request) ReplyRecords(code int, remark string, h remoting.Header, found
 
 func (r *Request) reply(code int, remark string, h remoting.Header, found *messages.GetResult) {
 	if once := !r.settled.Swap(true); once {
+		r.tell(code)
 		defer r.end()
 		if !r.IsOneWay() {
 			c := r.Command.Reply(code, remark)

@@ -5,12 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 )
 
 func newConfigCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at configurations", Args: cobra.NoArgs}
-	c.AddCommand(newConfigCheckCommand())
+	c.AddCommand(newConfigCheckCommand(), &cobra.Command{
+		Use: "keys", Short: "List all keys of broker.conf", Args: cobra.NoArgs, Example: "  actormq config keys > docs/CONFIG.md",
+		Long: "Prints a Markdown table of every key with its default, what it does, and whether it changes while the node runs.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), nodeconf.Reference())
+			return err
+		},
+	})
 	return c
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin"
 	"github.com/actormq/actormq/system/client"
+	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/system/remote/endpoint"
@@ -192,6 +193,7 @@ type node struct {
 	gateway *gateway.Node
 	remote  *endpoint.Endpoint // nil: actors of other processes do not reach the store
 	admin   *admin.Server      // nil: there is none
+	scrub   *scrub.Scrub       // nil: there is none
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	// promoted is told that a request has made the slave the master.
 	promoted chan struct{}
@@ -223,6 +225,10 @@ func storeOptions(conf *nodeconf.Config, log zerolog.Logger) system.Options {
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
+	if conf.ScrubRate > 0 {
+		n.scrub = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
+		n.scrub.Plug(&opt)
+	}
 	opt.Progress = func(what string, done, total int64) {
 		log.Info().Str("step", what).Int64("done", done).Int64("total", total).Msg("opening the store")
 	}
@@ -267,8 +273,12 @@ func (n *node) startAdmin(conf *nodeconf.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	var scrubbed func() scrub.Status
+	if n.scrub != nil {
+		scrubbed = n.scrub.Status
+	}
 	n.admin, err = admin.Start(admin.Config{
-		Listen: conf.AdminListen, Store: n.store, Node: n.gateway, Version: versionText(), Logger: n.log.With().Str("part", "admin").Logger(),
+		Scrub: scrubbed, Listen: conf.AdminListen, Store: n.store, Node: n.gateway, Version: versionText(), Logger: n.log.With().Str("part", "admin").Logger(),
 		Root: n.system.Root, Password: password, Uncompress: storedump.Uncompress,
 	})
 	if err != nil && !conf.AdminAsked {

@@ -161,6 +161,11 @@ func TestMessageCommands(t *testing.T) {
 	require.Equal(t, got, n.want("message", "find", "--topic", "orders", "--unique-key", "u1"))
 	require.Equal(t, column(got, "msgId"), column(n.want("message", "show", sent[0].ID, "--broker", n.broker), "msgId"))
 	require.Len(t, n.want("message", "find", "--topic", "orders", "--from", "2001-01-01T00:00:00Z"), 2)
+	require.NoError(t, n.node.gateway.Broker().Offsets.CommitWait(t.Context(), "billing", messages.QueueKey{Topic: "orders", QueueID: *sent[0].Queue}, messages.QueueOffset(*sent[0].Offset+1)))
+	way := n.want("message", "trace", sent[0].ID)
+	require.Equal(t, []any{"put", "flushed", "dispatched", "consumed"}, column(way, "step"))
+	require.Equal(t, true, way[2]["done"])
+	require.Equal(t, []any{"billing", true}, []any{way[3]["group"], way[3]["done"]})
 	require.Len(t, n.want("message", "find", "--topic", "orders", "--from", got[0]["storeTime"].(string), "--max", "1"), 1)
 	for _, args := range [][]string{
 		{"find", "--topic", "orders", "--key", "1"}, {"find", "--topic", "orders", "--to", "2001-01-01T00:00:00Z"},

@@ -25,6 +25,7 @@ import (
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin"
+	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -55,7 +56,7 @@ func run(t *testing.T) *world {
 		Store: store, Disk: disk, ConfigDir: store.ConfigDir(), Listen: "127.0.0.1:0", Broker: broker.Config{StoreHost: host},
 	})
 	require.NoError(t, err)
-	w := &world{t: t, store: store, cfg: admin.Config{Listen: "127.0.0.1:0", Store: store, Node: node, Version: "1.2.3", Logger: zerolog.Nop()}}
+	w := &world{t: t, store: store, cfg: admin.Config{Listen: "127.0.0.1:0", Store: store, Node: node, Version: "1.2.3", Scrub: scrub.New(scrub.Config{}).Status, Logger: zerolog.Nop()}}
 	server, err := admin.Start(w.cfg)
 	require.NoError(t, err)
 	w.base = "http://" + server.Addr().String()

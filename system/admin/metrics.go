@@ -53,6 +53,8 @@ var (
 	ballast      = gauge("disk_ballast", "1 while the ballast file is there; it is given up on a full disk.")
 	deleted      = counter("deleted_segments_total", "Commit-log files that were deleted.")
 	unexpired    = counter("deleted_unexpired_segments_total", "Commit-log files that were deleted before their time, for want of room.")
+	scrubbed     = counter("scrubbed_bytes_total", "Bytes of records that the scrub has compared with their checksums.")
+	damaged      = gauge("scrub_damaged_messages", "Messages that the scrub found damaged in its last pass, or in the running one.")
 	hanging      = gauge("hanging_segments", "Deleted commit-log files that are kept by a reader.")
 )
 
@@ -62,6 +64,7 @@ var (
 	putTime       = gauge("put_duration_seconds", "How long sends took from their arrival to their answer.")
 	putMessages   = counter("put_messages_total", "Messages stored for clients.")
 	putBytes      = counter("put_bytes_total", "Bytes of records stored for clients.")
+	limited       = counter("limited_sends_total", "Sends that were refused because of a limit of their topic.")
 	gotMessages   = counter("get_messages_total", "Messages given to clients.")
 	connections   = gauge("connections", "Open connections of clients, of all ports.")
 	topicCount    = gauge("topics", "Topics with a configuration.")
@@ -159,6 +162,11 @@ func (c *collector) disk() {
 		c.count(diskSize, d.Usage.TotalBytes, d.What)
 		c.count(diskFree, d.Usage.FreeBytes, d.What)
 	}
+	if c.cfg.Scrub != nil {
+		done := c.cfg.Scrub()
+		c.count(scrubbed, done.Bytes)
+		c.count(damaged, done.Damaged)
+	}
 	c.flag(ballast, st.Ballast)
 	c.count(deleted, st.Cleaned.Segments)
 	c.count(unexpired, st.Cleaned.Unexpired)
@@ -174,6 +182,7 @@ func (c *collector) node() {
 	c.times(putTime, sends.Times)
 	c.count(putMessages, totals.PutTimes)
 	c.count(putBytes, totals.PutBytes)
+	c.count(limited, b.Limited.Load())
 	c.count(gotMessages, totals.GetTotal)
 	c.count(connections, int64(c.cfg.Node.Connections()))
 	c.count(topicCount, int64(b.Topics.Len()))

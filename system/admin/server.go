@@ -17,6 +17,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin/console"
 	"github.com/actormq/actormq/system/admin/guard"
+	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 )
 
@@ -33,6 +34,9 @@ type Config struct {
 	Password string
 	// Uncompress reads bodies of messages that the standard library can't; see console.Config.
 	Uncompress func(kind int32, body []byte, limit int) ([]byte, error)
+
+	// Scrub tells what a scrub of the store has done; nil: there is none.
+	Scrub func() scrub.Status
 
 	Logger zerolog.Logger
 }
@@ -120,7 +124,7 @@ func (s *Server) routes(cfg Config) (*http.ServeMux, error) {
 	}
 	var err error
 	s.console, err = console.New(console.Config{
-		Root: cfg.Root, Store: cfg.Store, Node: cfg.Node, Guard: g, Version: cfg.Version, Uncompress: cfg.Uncompress, Logger: cfg.Logger,
+		Root: cfg.Root, Store: cfg.Store, Node: cfg.Node, Guard: g, Version: cfg.Version, Uncompress: cfg.Uncompress, Scrub: cfg.Scrub, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

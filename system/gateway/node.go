@@ -239,6 +239,7 @@ func (n *Node) listen() (err error) {
 		return err
 	}
 	n.guard(n.ports)
+	n.audit(n.ports)
 	n.edge, err = edge.Start(n.root, opt, n.ports...)
 	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 )
 
 // sending is a send in the short form; changes are name, value pairs of its header.
@@ -277,4 +278,32 @@ func TestSendToARetryTopic(t *testing.T) {
 	require.Equal(t, "0", dead.Properties.Map()["DELAY"])
 	require.Equal(t, messages.TopicSchedule, again("15").Topic)
 	require.Equal(t, "%DLQ%g", again("16").Topic, "the group's own limit")
+}
+
+// TestALimitOfATopicRefusesWhatIsMore: with SYSTEM_BUSY and the reason; each message of a batch counts, and the limit can be
+// taken back while the node runs.
+func TestALimitOfATopicRefusesWhatIsMore(t *testing.T) {
+	w := run(t)
+	w.topic("T", 2)
+	w.topic("free", 2)
+	limits, err := broker.ParseLimits("T=3")
+	require.NoError(t, err)
+	policy := *w.node.Broker().Policy()
+	policy.Limits = limits
+	w.node.Broker().SetPolicy(policy)
+	body, err := record.EncodeBatchBody(nil, []messages.Message{{Body: []byte("a")}, {Body: []byte("b")}, {Body: []byte("c")}})
+	require.NoError(t, err)
+	batch := sending("T", string(body), "e", "1", "m", "true")
+	batch.Code = remoting.RequestSendBatchMessage
+	c := w.dial("broker")
+	require.Equal(t, remoting.ResponseSuccess, c.ask(batch).Code)
+	a := c.ask(sending("T", "b", "e", "1"))
+	require.Equal(t, remoting.ResponseSystemBusy, a.Code)
+	require.Contains(t, a.Remark, "[TOPIC_LIMIT]")
+	require.Contains(t, a.Remark, "T takes 3 messages a second")
+	require.EqualValues(t, 1, w.node.Broker().Limited.Load())
+	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("free", "b", "e", "1")).Code)
+	policy.Limits = nil
+	w.node.Broker().SetPolicy(policy)
+	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "b", "e", "1")).Code)
 }

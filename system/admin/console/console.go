@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin/guard"
 	"github.com/actormq/actormq/system/admin/history"
+	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 )
@@ -32,6 +33,7 @@ type Config struct {
 	Version string             // of the program
 	// Uncompress reads a body of a compression that the standard library lacks; nil: it is shown as it is.
 	Uncompress func(kind int32, body []byte, limit int) ([]byte, error)
+	Scrub      func() scrub.Status // nil: there is none
 	Logger     zerolog.Logger
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin/console"
 	"github.com/actormq/actormq/system/admin/guard"
+	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/testkit/fixture"
@@ -44,7 +45,7 @@ func run(t *testing.T, password string) *world {
 	sys := fixture.System(t)
 	actors.TakeCensus(sys)
 	c, err := console.New(console.Config{
-		Root: sys.Root, Store: n.Store, Node: n.Gateway, Version: "1.2.3", Logger: zerolog.Nop(),
+		Root: sys.Root, Store: n.Store, Node: n.Gateway, Version: "1.2.3", Scrub: func() scrub.Status { return scrub.Status{Passes: 1, Messages: 4321, Damaged: 2} }, Logger: zerolog.Nop(),
 		Guard: guard.New(guard.Config{Listen: "127.0.0.1:1", Password: password, Login: console.Login, Home: console.Home}),
 	})
 	require.NoError(t, err)
@@ -140,7 +141,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		"/console/dead":                                           {"billing"},
 		"/console/dead?group=billing":                             {"orders", "dead", "Send again"},
 		"/console/replicas":                                       {"ASYNC_MASTER", "Nobody follows this node"},
-		"/console/storage":                                        {"SYNC_FLUSH", "Retention", "commit log", "72h0m0s"},
+		"/console/storage":                                        {"SYNC_FLUSH", "Retention", "commit log", "72h0m0s", "2 damaged", "4\u202f321 messages compared"},
 		"/console/actors":                                         {"commitlog-writer", "queue-builder", "history", "Restarts"},
 	} {
 		text := w.page(path)

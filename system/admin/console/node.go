@@ -12,6 +12,7 @@ import (
 	"github.com/actormq/actormq/actors/cleaner"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/ext/scrub"
 )
 
 // replicasView is who has the log beside this node.
@@ -53,6 +54,7 @@ type storageView struct {
 	Unflushed, Undispatch int64
 	Held                  int64 // bytes of the log
 	Extensions            []system.ExtensionStatus
+	Scrub                 *scrub.Status // nil: there is none
 }
 
 type diskRow struct {
@@ -81,6 +83,10 @@ func (c *Console) storage(*http.Request) (page, error) {
 		v.Disks = append(v.Disks, row)
 	}
 	v.OldestMs = c.oldest()
+	if c.cfg.Scrub != nil {
+		done := c.cfg.Scrub()
+		v.Scrub = &done
+	}
 	return page{Template: "storage", Title: "Storage", Nav: "storage", Data: v}, nil
 }
 

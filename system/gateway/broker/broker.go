@@ -83,6 +83,7 @@ type Policy struct {
 	FilterRetries    bool          // filterSupportRetry: retried messages are filtered as those of their first topic are
 	DefaultQueryMax  int           // defaultQueryMaxNum; default 32
 	LightTopics      bool          // enableLmq: light topics have one queue and no configuration
+	Limits           *Limits       // topicLimits: of sends to topics; nil: none
 	// SearchBoundary is which message a search by time finds; the default is the first one not older than the time, and the
 	// queue's end when there is none, not RocketMQ's nearest.
 	SearchBoundary messages.TimeBoundary
@@ -133,6 +134,8 @@ type Broker struct {
 
 	Transactions *transaction.Keeper // nil: a slave has none
 	OnPolicy     func()              // nil, or is called after each change of the policy
+
+	Limited atomic.Int64 // sends that were refused by a limit of their topic
 
 	policy atomic.Pointer[Policy]
 }

@@ -1,6 +1,7 @@
 package produce
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -78,3 +79,32 @@ func (p *Producers) create(r *gateway.Request, h *remoting.SendMessageHeader) (m
 
 // randomQueue picks one of n queues.
 func randomQueue(n int) int32 { return rand.Int32N(int32(max(n, 1))) }
+
+// limit refuses what is more than a topic's limit allows: clients try again at another broker, if there is one.
+func (p *Producers) limit(limits *broker.Limits, r *gateway.Request, h *remoting.SendMessageHeader, topic string) error {
+	count := 1
+	if h.Batch {
+		count = messagesIn(r.Body)
+	}
+	own := p.b.Topics.IsSystem(topic) || strings.HasPrefix(topic, messages.RetryTopicPrefix) || strings.HasPrefix(topic, messages.DLQTopicPrefix)
+	err := limits.Take(topic, own, count, len(r.Body), r.At)
+	if err != nil {
+		p.b.Limited.Add(1)
+		p.b.Noise.Warn().Err(err).Str("client", r.Conn.RemoteAddr()).Msg("a send is refused")
+	}
+	return err
+}
+
+// messagesIn counts the messages of a batch by their lengths (spec/store.md §2.10); what is wrong with one is found later.
+func messagesIn(batch []byte) (n int) {
+	const least = 4 // the length itself
+	for len(batch) >= least {
+		size := binary.BigEndian.Uint32(batch)
+		if size < least || int64(size) > int64(len(batch)) {
+			break
+		}
+		n++
+		batch = batch[size:]
+	}
+	return max(n, 1)
+}

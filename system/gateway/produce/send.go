@@ -63,6 +63,12 @@ func (p *Producers) accept(r *gateway.Request) (h remoting.SendMessageHeader, to
 		p.fail(r, err)
 		return h, topic, false
 	}
+	if limits := p.b.Policy().Limits; limits != nil {
+		if err = p.limit(limits, r, &h, topic.TopicName); err != nil {
+			p.fail(r, err)
+			return h, topic, false
+		}
+	}
 	if h.QueueID < 0 {
 		h.QueueID = randomQueue(topic.WriteQueueNums)
 	}

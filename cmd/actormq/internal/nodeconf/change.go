@@ -15,7 +15,7 @@ import (
 var changeable = []string{
 	"brokerPermission", "defaultQueryMaxNum", "enablePropertyFilter", "filterSupportRetry", "longPollingEnable",
 	"notifyConsumerIdsChangedEnable", "rejectTransactionMessage", "searchOffsetNearest", "shortPollingTimeMills",
-	"slaveReadEnable", "startAcceptSendRequestTimeStamp", "storeReplyMessageEnable", "strictPermission", "traceOn",
+	"slaveReadEnable", "startAcceptSendRequestTimeStamp", "storeReplyMessageEnable", "strictPermission", "topicLimits", "traceOn",
 
 	"cleanFileForciblyEnable", "deleteWhen", "diskMaxUsedSpaceRatio", "diskSpaceCleanForciblyRatio",
 	"diskSpaceWarningLevelRatio", "fileReservedTime",

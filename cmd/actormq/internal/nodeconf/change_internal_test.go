@@ -20,6 +20,8 @@ func TestChangeableKeysChangeOnlyWhatIsRunning(t *testing.T) {
 		require.GreaterOrEqual(t, i, 0, key)
 		value := map[string]string{"true": "false", "false": "true", "6": "4", "04": "05"}[keys[i].byDefault]
 		switch {
+		case key == "topicLimits":
+			value = "*=5"
 		case strings.HasPrefix(keys[i].byDefault, "0."):
 			value = "0.77"
 		case value == "":
@@ -54,4 +56,11 @@ func TestChangeNamesEveryProblem(t *testing.T) {
 	for _, want := range []string{"listenPort can't", "traceOn=perhaps", "unknown key x"} {
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// TestTheReferenceIsThatOfTheKeys: `actormq config keys > docs/CONFIG.md` writes it.
+func TestTheReferenceIsThatOfTheKeys(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/CONFIG.md")
+	require.NoError(t, err)
+	require.Equal(t, string(text), Reference())
 }

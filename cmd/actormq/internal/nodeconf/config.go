@@ -34,6 +34,7 @@ type Config struct {
 	AdminListen    string // adminListen: host:port, empty: none
 	AdminAsked     bool   // it was set: without it the node does not start
 	AdminPassFile  string // adminPasswordFile; empty: no password
+	ScrubRate      int64  // scrubBytesPerSecond; 0: there is no scrub
 	VIPChannel     bool   // serve listenPort − 2 too
 	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 
@@ -61,7 +62,7 @@ var ErrConfig = errors.New("bad configuration")
 func Default() *Config {
 	return &Config{
 		Store:    system.Options{Dir: "store"},
-		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NoTraceTopic: true, TLSOwn: true,
+		ListenIP: "127.0.0.1", ListenPort: 10911, NameServer: "127.0.0.1:9876", VIPChannel: true, NoTraceTopic: true, TLSOwn: true, ScrubRate: 1 << 20,
 		traceTopic: messages.TopicTrace, set: map[string]setting{},
 		Gateway: gateway.Config{
 			TLSMode: edge.TLSPermissive,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/system/gateway/certs"
 )
 
@@ -111,4 +112,9 @@ func noPassword(_ *Config, value string) error {
 		return fmt.Errorf("encrypted keys can't be read: give the key without a password, in a file that only the node can read")
 	}
 	return nil
+}
+
+func topicLimits(c *Config, value string) (err error) {
+	c.Gateway.Broker.Policy.Limits, err = broker.ParseLimits(value)
+	return err
 }

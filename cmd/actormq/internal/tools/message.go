@@ -24,7 +24,7 @@ const (
 type stored = messages.StoredMessage
 
 func messageCommand() *cobra.Command {
-	return parent("message", "Find messages", messageShow(), messageFind())
+	return parent("message", "Find messages", messageShow(), messageFind(), messageTrace())
 }
 
 func messageShow() *cobra.Command {
@@ -35,28 +35,34 @@ func messageShow() *cobra.Command {
 have the same log.`,
 		Example: "  actormq message show 7F00000100002A9F0000000000000000 --json", Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, cl *cluster, args []string) error {
-		host, at, err := messages.ParseOffsetMessageID(args[0])
-		if err != nil {
-			return err
-		}
-		b := client.Broker{Name: host.String(), Address: host.String()}
-		if f.broker != "" {
-			b = cl.brokers[0]
-		}
-		for _, known := range cl.brokers {
-			if known.Address == b.Address {
-				b = known
-			}
-		}
-		m, err := cl.MessageAt(ctx, b.Address, at)
-		if client.HasCode(err, remoting.ResponseSystemError) {
-			return fmt.Errorf("message %s: %w: %w", args[0], ErrNotFound, err)
-		}
+		b, m, err := cl.byID(ctx, args[0], f.broker != "")
 		if err != nil {
 			return err
 		}
 		return cl.print(LineOf(b.Name, m))
 	})
+}
+
+// byID asks the broker that an offset message id names, or the one that was chosen, for the message.
+func (cl *cluster) byID(ctx context.Context, id string, chosen bool) (client.Broker, *stored, error) {
+	host, at, err := messages.ParseOffsetMessageID(id)
+	if err != nil {
+		return client.Broker{}, nil, err
+	}
+	b := client.Broker{Name: host.String(), Address: host.String()}
+	if chosen {
+		b = cl.brokers[0]
+	}
+	for _, known := range cl.brokers {
+		if known.Address == b.Address {
+			b = known
+		}
+	}
+	m, err := cl.MessageAt(ctx, b.Address, at)
+	if client.HasCode(err, remoting.ResponseSystemError) {
+		return b, nil, fmt.Errorf("message %s: %w: %w", id, ErrNotFound, err)
+	}
+	return b, m, err
 }
 
 // wanted is what message find looks for.

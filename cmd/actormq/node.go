@@ -209,7 +209,12 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	}
 	n.conf.Store(conf)
 	var err error
-	if n.store, err = system.Open(storeOptions(conf, log)); err != nil {
+	opt := storeOptions(conf, log)
+	if conf.ScrubRate > 0 {
+		n.scrub = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
+		n.scrub.Plug(&opt)
+	}
+	if n.store, err = system.Open(opt); err != nil {
 		return nil, err
 	}
 	if err = n.serve(conf.Gateway); err != nil {
@@ -225,10 +230,6 @@ func storeOptions(conf *nodeconf.Config, log zerolog.Logger) system.Options {
 	opt := conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
-	if conf.ScrubRate > 0 {
-		n.scrub = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
-		n.scrub.Plug(&opt)
-	}
 	opt.Progress = func(what string, done, total int64) {
 		log.Info().Str("step", what).Int64("done", done).Int64("total", total).Msg("opening the store")
 	}

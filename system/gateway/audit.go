@@ -14,7 +14,7 @@ var audited = []int{
 	remoting.RequestDeleteSubscriptionGroup, remoting.RequestCloneGroupOffset, remoting.RequestInvokeBrokerToResetOffset,
 	remoting.RequestUpdateBrokerConfig, remoting.RequestCleanExpiredConsumeQueue, remoting.RequestCleanUnusedTopic,
 	remoting.RequestDeleteExpiredCommitLog, remoting.RequestUpdateAndCreateACLConfig, remoting.RequestDeleteACLConfig,
-	remoting.RequestUpdateGlobalWhiteAddrsConfig, remoting.RequestDrainBroker, remoting.RequestWipeWritePermOfBroker,
+	remoting.RequestUpdateGlobalWhiteAddrsConfig, remoting.RequestDrainBroker, remoting.RequestPromoteBroker, remoting.RequestWipeWritePermOfBroker,
 	remoting.RequestAddWritePermOfBroker, remoting.RequestPutKVConfig, remoting.RequestDeleteKVConfig, remoting.RequestUpdateNamesrvConfig,
 	remoting.RequestDeleteTopicInNamesrv,
 }

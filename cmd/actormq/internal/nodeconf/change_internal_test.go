@@ -62,5 +62,5 @@ func TestChangeNamesEveryProblem(t *testing.T) {
 func TestTheReferenceIsThatOfTheKeys(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/CONFIG.md")
 	require.NoError(t, err)
-	require.Equal(t, string(text), Reference())
+	require.Equal(t, string(text), Reference(), "go run ./cmd/actormq config keys > docs/CONFIG.md")
 }

@@ -11,14 +11,24 @@ import (
 
 func newConfigCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at configurations", Args: cobra.NoArgs}
-	c.AddCommand(newConfigCheckCommand(), &cobra.Command{
+	c.AddCommand(newConfigCheckCommand(), newConfigKeysCommand())
+	return c
+}
+
+func newConfigKeysCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
 		Use: "keys", Short: "List all keys of broker.conf", Args: cobra.NoArgs, Example: "  actormq config keys > docs/CONFIG.md",
 		Long: "Prints a Markdown table of every key with its default, what it does, and whether it changes while the node runs.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				return tools.WriteJSON(cmd.OutOrStdout(), nodeconf.Keys())
+			}
 			_, err := fmt.Fprint(cmd.OutOrStdout(), nodeconf.Reference())
 			return err
 		},
-	})
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return c
 }
 

@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// offsetsLag is how old the offsets of groups may be that a new leader has: they are written each second.
+const offsetsLag = 3 * time.Second
+
 func rounds(t *testing.T) int {
 	n, err := strconv.Atoi(os.Getenv("ACTORMQ_CLUSTER_ROUNDS"))
 	if err != nil {
@@ -31,46 +34,56 @@ func rounds(t *testing.T) int {
 	return n
 }
 
+// harm is what happens to a leader.
+type harm struct {
+	what       string
+	hurt, heal func(id string)
+}
+
 func TestNothingAcknowledgedIsLostWhenLeadersFail(t *testing.T) {
 	g := Build(t, 3)
+	g.rounds(rounds(t), []harm{
+		{"killed", g.Kill, func(id string) { g.Start(id) }}, {"paused", g.Pause, g.Resume},
+		{"stopped in order", g.Stop, func(id string) { g.Start(id) }},
+	})
+}
+
+// rounds does harm to whoever leads, again and again, under load, and judges what is left.
+func (g *Group) rounds(n int, harms []harm) {
+	t := g.t
 	g.Start("1", "2", "3")
 	g.Ready("1", "2", "3")
 	g.Leader()
 	l := Begin(t, g, 8)
-	l.AwaitAck(time.Now(), time.Minute)
+	l.AwaitAck(time.Now(), 3*time.Minute)
 	var gaps []time.Duration
-	for round := range rounds(t) {
-		victim, paused := g.Leader(), round%2 == 1
-		l.AwaitAck(time.Now(), time.Minute)
+	for round := range n {
+		victim, h := g.Leader(), harms[round%len(harms)]
+		l.AwaitAck(time.Now(), 3*time.Minute)
 		began, acked := time.Now(), l.Acked()
-		if paused {
-			g.Pause(victim)
-		} else {
-			g.Kill(victim)
-		}
+		h.hurt(victim)
 		elected := g.successor(victim)
 		led := time.Since(began)
-		gap := l.AwaitAck(began.Add(500*time.Millisecond), time.Minute)
-		gap += 500 * time.Millisecond
-		t.Logf("round %d: node %s paused=%t after %d sends: node %s elected after %v, acknowledging after %v", round, victim, paused, acked, elected,
+		gap := l.AwaitAck(began.Add(settled), 3*time.Minute) + settled
+		t.Logf("round %d: node %s %s after %d sends: node %s elected after %v, acknowledging after %v", round, victim, h.what, acked, elected,
 			led.Round(time.Millisecond), gap.Round(time.Millisecond))
 		gaps = append(gaps, gap)
+		l.Kept(began.Add(-offsetsLag))
 		more := l.Acked() + 100 + rand.IntN(200)
 		g.Until("sends go on", func() bool { return l.Acked() > more })
-		if paused {
-			g.Resume(victim)
-		} else {
-			g.Start(victim)
-		}
+		h.heal(victim)
 	}
 	g.Leader()
-	l.AwaitAck(time.Now(), time.Minute)
+	l.AwaitAck(time.Now(), 3*time.Minute)
 	l.End()
 	slices.Sort(gaps)
 	t.Logf("%d sends acknowledged of %d; service back after %v at the median, %v at worst", l.Acked(), l.tried,
 		gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond))
 	g.end(l)
 }
+
+// settled is when the last answers of a leader that was hurt are there: what is acknowledged later comes from the next one.
+const settled = 500 * time.Millisecond
 
 // successor waits until another node leads.
 func (g *Group) successor(of string) (id string) {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	members "github.com/actormq/actormq/system/cluster"
+	programs "github.com/actormq/actormq/testkit/process"
 )
 
 // Group is a replica group of processes. It belongs to the test's goroutine.
@@ -39,11 +38,11 @@ type process struct {
 // Build makes the program, and a group of n nodes of which none runs.
 func Build(t testing.TB, n int) *Group {
 	t.Helper()
-	g := &Group{t: t, program: filepath.Join(t.TempDir(), "actormq"), dir: t.TempDir(), running: map[string]*process{}}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", g.program, "github.com/actormq/actormq/cmd/actormq").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program, err := programs.Build(t.TempDir())
+	require.NoError(t, err)
+	g := &Group{t: t, program: program, dir: t.TempDir(), running: map[string]*process{}}
 	for i := range n {
-		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: bases(t)})
+		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: programs.Port(t, members.PortBroker+1).String()})
 	}
 	t.Cleanup(func() {
 		for id := range g.running {
@@ -51,26 +50,6 @@ func Build(t testing.TB, n int) *Group {
 		}
 	})
 	return g
-}
-
-// bases finds ports for a node.
-func bases(t testing.TB) string {
-	t.Helper()
-	for range 200 {
-		first := 20_000 + 8*rand.IntN(1400)
-		ok := true
-		for i := range members.PortBroker + 1 {
-			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+i))
-			if ok = ok && err == nil; err == nil {
-				require.NoError(t, l.Close())
-			}
-		}
-		if ok {
-			return "127.0.0.1:" + strconv.Itoa(first)
-		}
-	}
-	require.Fail(t, "no free ports")
-	return ""
 }
 
 // Join is the list of all nodes.
@@ -91,7 +70,7 @@ func (g *Group) Start(ids ...string) {
 	for _, id := range ids {
 		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
 		p.cmd = exec.Command(g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
-			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000", "--log-level", "info")
+			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000")
 		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		require.NoError(g.t, err)
 		p.cmd.Stderr = log
@@ -118,7 +97,7 @@ func (g *Group) Ready(ids ...string) {
 	for _, id := range ids {
 		select {
 		case <-g.running[id].ready:
-		case <-time.After(time.Minute):
+		case <-time.After(3 * time.Minute):
 			require.Fail(g.t, "a node does not serve", "node %s: %s", id, g.Log(id))
 		}
 	}
@@ -147,7 +126,7 @@ func (g *Group) Stop(id string) {
 	select {
 	case err := <-p.ended:
 		require.NoError(g.t, err, "node %s: %s", id, g.Log(id))
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		require.Fail(g.t, "a node does not stop", "node %s: %s", id, g.Log(id))
 	}
 }
@@ -185,7 +164,7 @@ func (g *Group) Status(but ...string) (members.Status, error) {
 // Until waits for a state that others bring about.
 func (g *Group) Until(what string, reached func() bool) {
 	g.t.Helper()
-	require.Eventually(g.t, reached, time.Minute, 20*time.Millisecond, what)
+	require.Eventually(g.t, reached, 3*time.Minute, 20*time.Millisecond, what)
 }
 
 // Leader waits until somebody leads and every node is in sync.

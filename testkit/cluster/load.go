@@ -24,6 +24,13 @@ type place struct {
 	at    int64
 }
 
+// commit is an offset that a broker has taken from the reader's group.
+type commit struct {
+	at     time.Time
+	queue  int32
+	offset int64
+}
+
 // Load sends and reads until it is ended.
 type Load struct {
 	t     testing.TB
@@ -36,6 +43,7 @@ type Load struct {
 	acked  map[place]string // what was answered with SEND_OK
 	seen   map[place]string // what a reader has got
 	last   time.Time        // of the last SEND_OK
+	kept   []commit         // what the reader has committed, in order
 	wrong  []string
 	tried  int
 	gapped chan struct{} // told after each SEND_OK
@@ -161,7 +169,7 @@ func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]in
 	for _, q := range queues {
 		for more := true; more; {
 			p, err := c.Pull(ctx, q.Address, remoting.PullMessageHeader{
-				ConsumerGroup: "load", Topic: Topic, QueueID: q.ID, QueueOffset: next[q.ID], MaxMsgNums: 32, SysFlag: remoting.PullFlagSubscription,
+				ConsumerGroup: group, Topic: Topic, QueueID: q.ID, QueueOffset: next[q.ID], MaxMsgNums: 32, SysFlag: remoting.PullFlagSubscription,
 				Subscription: "*", ExpressionType: "TAG",
 			})
 			if err != nil {
@@ -176,8 +184,57 @@ func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]in
 			l.mu.Unlock()
 			more = len(p.Messages) > 0
 		}
+		if err := c.Commit(ctx, q, group, next[q.ID]); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.kept = append(l.kept, commit{time.Now(), q.ID, next[q.ID]})
+		l.mu.Unlock()
 	}
 	return nil
+}
+
+// group is the reader's.
+const group = "load"
+
+// Kept requires that the reader's group is, at whoever leads now, where it was at a time or further.
+func (l *Load) Kept(at time.Time) {
+	l.t.Helper()
+	l.mu.Lock()
+	want := map[int32]int64{}
+	for _, k := range l.kept {
+		if k.at.Before(at) {
+			want[k.queue] = max(want[k.queue], k.offset)
+		}
+	}
+	l.mu.Unlock()
+	c := l.client(0)
+	defer c.Close()
+	reached := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		route, err := c.Route(ctx, Topic)
+		if err != nil {
+			return err
+		}
+		queues, err := client.WriteQueues(route, Topic)
+		if err == nil && len(queues) == 0 {
+			err = fmt.Errorf("nobody leads by that route")
+		}
+		for _, q := range queues {
+			now, err := c.GroupOffset(ctx, q, group)
+			if err != nil {
+				return err
+			}
+			if now < want[q.ID] {
+				l.mu.Lock()
+				l.wrong = append(l.wrong, fmt.Sprintf("queue %d: the group is at %d, it was at %d", q.ID, now, want[q.ID]))
+				l.mu.Unlock()
+			}
+		}
+		return err
+	}
+	require.Eventually(l.t, func() bool { return reached() == nil }, 30*time.Second, 50*time.Millisecond, "the group's offsets are told")
 }
 
 // AwaitAck waits until a send that was made after now is acknowledged, and tells how long that took.

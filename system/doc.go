@@ -9,6 +9,9 @@
 // in an actor system of its own that no other process can reach; Open wires them. Nothing here knows the network: package
 // system/gateway does.
 //
+// Code of the program's own can look at puts, follow the log, and take the place of parts: Extensions, and docs/EXTENDING.md, which
+// also says who owns which bytes when, and what of the API is stable. Every function stands in an example.
+//
 // Every method is safe for concurrent use. A status is not an error: FLUSH_DISK_TIMEOUT means "stored, not confirmed
 // durable in time". What an acknowledgement means depends on Options.FlushDiskType: PUT_OK of an asynchronous flush
 // survives the end of the process (the bytes are in the page cache) but not a power cut within the flush interval; PUT_OK

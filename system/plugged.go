@@ -173,15 +173,19 @@ func readerRole(name string) actors.Role     { return actors.Role("dispatcher/" 
 func (s *Store) listeners() ([]reput.Listener, error) {
 	var list []reput.Listener
 	for _, l := range s.opt.Listeners {
-		a := extension.NewListener(extension.ListenerConfig{Name: l.Name, Handle: l.Handle, Policy: l.Policy, Logger: s.opt.Logger})
+		topics := slices.Clone(l.Topics)
+		a := extension.NewListener(extension.ListenerConfig{
+			Name: l.Name, Handle: l.Handle, Policy: l.Policy, Logger: s.opt.Logger, Queues: s.queues.Len,
+			Wants: func(key messages.QueueKey) bool { return len(topics) == 0 || slices.Contains(topics, key.Topic) },
+			Ends: func(fn func(messages.QueueKey, messages.QueueOffset)) {
+				s.EachQueue(func(key messages.QueueKey, _, end messages.QueueOffset) { fn(key, end) })
+			},
+		})
 		peer, err := s.spawnPlug(l.Name, actors.Role("listener/"+l.Name), a)
 		if err != nil {
 			return nil, err
 		}
-		topics := slices.Clone(l.Topics)
-		list = append(list, reput.Listener{Peer: peer, Wants: func(key messages.QueueKey) bool {
-			return len(topics) == 0 || slices.Contains(topics, key.Topic)
-		}})
+		list = append(list, reput.Listener{Peer: peer, Wants: a.Concerns})
 	}
 	return list, nil
 }

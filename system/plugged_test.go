@@ -365,3 +365,47 @@ func TestABrokenExtensionIsReportedAndPutsGoOn(t *testing.T) {
 		}
 	}
 }
+
+// A listener that is behind hears nothing more, and yet misses nothing: the ends of the queues tell.
+func TestAListenerThatIsBehindMissesNothing(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		release, ends := make(chan struct{}), map[messages.QueueKey]messages.QueueOffset{}
+		var calls atomic.Int64
+		opt := small(memfs.New())
+		opt.Listeners = []system.Listener{{
+			Name: "ears", Topics: []string{"T", "U"},
+			Handle: func(_ context.Context, grown map[messages.QueueKey]messages.QueueOffset) error {
+				if calls.Add(1) == 1 {
+					<-release
+				}
+				for key, end := range grown {
+					ends[key] = end
+				}
+				return nil
+			},
+		}}
+		s := openIn(t, opt)
+		put := func(topic string, queueID int32, n int) {
+			for range n {
+				_, err := s.Put(t.Context(), message(topic, queueID, "x"))
+				require.NoError(t, err)
+			}
+			sleep(time.Millisecond)
+		}
+		put("T", 0, 1) // it hangs in this one
+		put("T", 0, 1000)
+		put("T", 1, 700) // not heard
+		put("U", 0, 300)
+		put("V", 0, 300) // not wanted
+		require.EqualValues(t, 1, calls.Load())
+		close(release)
+		sleep(0)
+		require.EqualValues(t, 2, calls.Load())
+		want := map[messages.QueueKey]messages.QueueOffset{{Topic: "T"}: 1001, {Topic: "T", QueueID: 1}: 700, {Topic: "U"}: 300}
+		require.Equal(t, want, ends)
+		put("T", 1, 1)
+		want[messages.QueueKey{Topic: "T", QueueID: 1}] = 701
+		require.Equal(t, want, ends, "and hears again")
+		require.NoError(t, s.Close(t.Context()))
+	})
+}

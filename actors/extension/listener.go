@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -19,19 +20,32 @@ type ListenerConfig struct {
 	Handle func(context.Context, map[messages.QueueKey]messages.QueueOffset) error
 	Policy Policy
 	Limit  int // queues that wait to be told of; 0: 65,536
+	// Wants says which queues it is about; Ends goes through all queues with the offset behind their last message.
+	Wants  func(messages.QueueKey) bool
+	Ends   func(func(key messages.QueueKey, end messages.QueueOffset))
+	Queues func() int // how many there are
 	Logger zerolog.Logger
 }
 
-const defaultQueues = 1 << 16
+const (
+	defaultQueues = 1 << 16
+	// leastHeard is how many arrivals a listener hears during a call before it turns deaf, at least.
+	leastHeard = 512
+)
 
 // Listener tells the user's function which queues have grown. While a call runs, what arrives is put together: an entry a
-// queue, with the offset behind its last message.
+// queue, with the offset behind its last message. What arrives in great numbers meanwhile is not even heard, so that a listener that is
+// slow, or does not come back, costs the builder nothing: the ends of the queues tell what has grown.
 type Listener struct {
 	cfg ListenerConfig
 	runner
 	pending map[messages.QueueKey]messages.QueueOffset
 	told    map[messages.QueueKey]messages.QueueOffset // of the call that runs; not ours meanwhile
 	dropped bool
+
+	heard int // arrivals since the last call began
+	deaf  atomic.Bool
+	base  map[messages.QueueKey]messages.QueueOffset // ends of the queues when it turned deaf
 }
 
 // NewListener returns the actor; spawn it with a mailbox of package mailbox whose inline budget is 0.
@@ -52,7 +66,9 @@ func (l *Listener) Receive(ctx actor.Context) {
 		for _, a := range m.Arrivals {
 			l.note(a.Queue, a.QueueOffset+1)
 		}
+		l.heard += len(m.Arrivals)
 		l.next()
+		l.turnDeaf()
 	case callDone:
 		l.handled(m)
 	case callStalled:
@@ -86,10 +102,46 @@ func (l *Listener) note(key messages.QueueKey, end messages.QueueOffset) {
 	l.pending[key] = max(old, end)
 }
 
-func (l *Listener) next() {
-	if len(l.pending) == 0 || !l.ready() {
+// Concerns tells whether an arrival in a queue is to be sent to the listener; any goroutine may ask, once the message is readable.
+func (l *Listener) Concerns(key messages.QueueKey) bool { return !l.deaf.Load() && l.cfg.Wants(key) }
+
+// turnDeaf ends the hearing when there are so many arrivals that looking at the queues is cheaper.
+func (l *Listener) turnDeaf() {
+	if l.ready() || l.deaf.Load() || l.heard < max(leastHeard, l.cfg.Queues()) {
 		return
 	}
+	l.base = map[messages.QueueKey]messages.QueueOffset{}
+	l.cfg.Ends(func(key messages.QueueKey, end messages.QueueOffset) {
+		if l.cfg.Wants(key) {
+			l.base[key] = end
+		}
+	})
+	l.deaf.Store(true) // behind the look: what comes in between is heard
+}
+
+// hear ends the deafness, and notes what has grown meanwhile.
+func (l *Listener) hear() {
+	if !l.deaf.Load() {
+		return
+	}
+	l.deaf.Store(false) // before the look
+	l.cfg.Ends(func(key messages.QueueKey, end messages.QueueOffset) {
+		if l.cfg.Wants(key) && end != l.base[key] { // less: it has been deleted and begins anew
+			l.note(key, end)
+		}
+	})
+	l.base = nil
+}
+
+func (l *Listener) next() {
+	if !l.ready() {
+		return
+	}
+	l.hear()
+	if len(l.pending) == 0 {
+		return
+	}
+	l.heard = 0
 	ends := l.pending
 	l.told, l.pending, l.dropped = ends, map[messages.QueueKey]messages.QueueOffset{}, false
 	l.run(func(ctx context.Context) error { return l.cfg.Handle(ctx, ends) })

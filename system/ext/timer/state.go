@@ -1,12 +1,14 @@
 package timer
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"encoding/binary"
 	"errors"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -23,10 +25,12 @@ import (
 type entry struct {
 	At  int64  `json:"at"`  // its physical offset in the timer's topic
 	Due int64  `json:"due"` // ms
+	Ms  int64  `json:"ms"`  // when it was stored
 	ID  string `json:"id,omitempty"`
 
 	delivered bool // but the log does not say so yet
-	gone      bool // from the state: delivered, cancelled or deleted
+	carried   bool // a copy is put, but the log does not say so yet
+	gone      bool // from the state: delivered, carried, cancelled or deleted
 }
 
 // state is what the log says about timed messages up to a place. Dispatcher and service share it.
@@ -36,7 +40,9 @@ type state struct {
 	waiting map[int64]*entry
 	pending atomic.Int64 // how many those are: puts ask, and must not wait
 	byID    map[string]*entry
-	byTime  entries // with some that have gone already
+	byTime  entries  // with some that have gone already
+	byAge   []*entry // likewise, in the order of the log
+	from    int64    // physical offset: nothing that waits below it can be missing in it
 	woken   chan struct{}
 }
 
@@ -72,8 +78,17 @@ func (s *state) note(m *messages.StoredMessage) {
 		}
 		return
 	}
+	if text, ok := m.Properties.Get(carriedFrom); ok {
+		at, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || s.waiting[at] == nil && at >= s.from {
+			return // it was cancelled, or delivered, before the copy came
+		}
+		if e := s.waiting[at]; e != nil {
+			s.drop(e)
+		}
+	}
 	if due, err := strconv.ParseInt(get(m.Properties, DeliverMs), 10, 64); err == nil {
-		s.add(&entry{At: int64(m.PhysicalOffset), Due: due, ID: get(m.Properties, ID)})
+		s.add(&entry{At: int64(m.PhysicalOffset), Due: due, Ms: m.StoreTimestampMs, ID: get(m.Properties, ID)})
 	}
 }
 
@@ -84,6 +99,7 @@ func (s *state) add(e *entry) {
 		s.byID[e.ID] = e
 	}
 	heap.Push(&s.byTime, e)
+	s.byAge = append(s.byAge, e)
 }
 
 func (s *state) drop(e *entry) {
@@ -117,6 +133,7 @@ func (s *state) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied, s.waiting, s.byID, s.byTime = 0, map[int64]*entry{}, map[string]*entry{}, nil
+	s.byAge, s.from = nil, 0
 	s.pending.Store(0)
 }
 
@@ -132,11 +149,45 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 			break
 		}
 		heap.Pop(&s.byTime)
-		if !e.gone && !e.delivered {
+		if !e.gone && !e.delivered && !e.carried {
 			found = append(found, e)
 		}
 	}
 	return found, wait
+}
+
+// old takes messages that were stored before a time, so many at most, or tells when there will be one. Those that can't be carried are
+// given back.
+func (s *state) old(before time.Time, limit int) (found []*entry, next time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.byAge) > 0 && s.byAge[0].gone {
+		s.byAge[0] = nil
+		s.byAge = s.byAge[1:]
+	}
+	for _, e := range s.byAge {
+		switch {
+		case e.gone || e.delivered || e.carried:
+			continue
+		case time.UnixMilli(e.Ms).After(before):
+			return found, time.UnixMilli(e.Ms).Sub(before)
+		case len(found) == limit:
+			return found, 0
+		}
+		e.carried = true
+		found = append(found, e)
+	}
+	return found, math.MaxInt64
+}
+
+// notCarried takes messages again of which no copy is there.
+func (s *state) notCarried(list []*entry) {
+	s.mu.Lock()
+	for _, e := range list {
+		e.carried = false
+	}
+	s.mu.Unlock()
+	s.giveBack(list)
 }
 
 // giveBack takes those of them again that are still to be delivered.
@@ -203,12 +254,15 @@ func (k *snapshot) load(store *system.Store, s *state) (system.Position, bool, e
 	s.reset()
 	var f snapshotFile
 	found, err := metadata.Load(store.Options().Disk, k.path(store), &f)
-	if errors.Is(err, metadata.ErrDamaged) {
-		return system.Position{}, false, nil
-	}
-	if err != nil || !found || errors.Is(store.CheckPosition(f.Position), extension.ErrPosition) {
+	if err != nil && !errors.Is(err, metadata.ErrDamaged) {
 		return system.Position{}, false, err
 	}
+	if err != nil || !found || errors.Is(store.CheckPosition(f.Position), extension.ErrPosition) {
+		first, _ := store.LogRange()
+		s.from = int64(first) // what was carried from below is not known
+		return system.Position{}, false, nil
+	}
+	slices.SortFunc(f.Waiting, func(a, b entry) int { return cmp.Compare(a.At, b.At) })
 	for i := range f.Waiting {
 		s.add(&f.Waiting[i])
 	}

@@ -21,11 +21,13 @@ const (
 
 	cancelID = "TIMER_CANCEL" // property of a cancellation
 	done     = "TIMER_DONE"   // property of a "done" record
+	// carriedFrom: property of a copy that stands for an older message, whose physical offset it is
+	carriedFrom = "TIMER_CARRIED"
 )
 
 // Config is what a timer is made of. The zero value of a field is its default.
 type Config struct {
-	MaxDelay     time.Duration // messages that are due later are refused; default 48 h
+	MaxDelay     time.Duration // messages that are due later are refused; default 366 days
 	MaxPending   int           // messages that wait; more are refused; default 1,000,000 (some 200 MB)
 	SaveInterval time.Duration // of the snapshot; default 10 s
 }
@@ -47,7 +49,7 @@ type Timer struct {
 // New returns a timer.
 func New(cfg Config) *Timer {
 	if cfg.MaxDelay <= 0 {
-		cfg.MaxDelay = 48 * time.Hour
+		cfg.MaxDelay = 366 * 24 * time.Hour
 	}
 	if cfg.MaxPending <= 0 {
 		cfg.MaxPending = 1_000_000
@@ -149,6 +151,14 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 	for ctx.Err() == nil {
 		due, wait := t.state.due(time.Now(), maxDue)
 		if len(due) == 0 {
+			old, next := t.state.old(time.Now().Add(-s.Retention().FileReservedTime/2), maxDue)
+			if len(old) > 0 {
+				if err := t.carry(s, old); err != nil {
+					return ended(ctx, err)
+				}
+				continue
+			}
+			wait = min(wait, next)
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:
@@ -210,6 +220,33 @@ func (t *Timer) deliver(s *system.Store, due []*entry) error {
 	return errors.Join(errs...)
 }
 
+// carry puts copies of messages that retention will delete before long.
+func (t *Timer) carry(s *system.Store, old []*entry) error {
+	var copies []*messages.Message
+	var there []*entry
+	for _, e := range old {
+		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
+		switch {
+		case errors.Is(err, system.ErrNoMessage):
+			t.state.gone(e)
+			continue
+		case err != nil:
+			t.state.notCarried(old)
+			return err
+		}
+		m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(e.At, 10))
+		copies, there = append(copies, &m.Message), append(there, e)
+	}
+	errs := putAll(s, copies)
+	for i, e := range there {
+		if errs[i] != nil {
+			t.state.notCarried([]*entry{e})
+			errs[i] = fmt.Errorf("carry the timed message at %d: %w", e.At, errs[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian. It waits for no
 // flush: the deliveries that a power cut leaves without the record come again, as those do that a crash leaves without it.
 func noteDone(s *system.Store, places []byte) error {
@@ -230,7 +267,7 @@ func restored(m *messages.StoredMessage) *messages.Message {
 	if id, err := strconv.ParseInt(get(m.Properties, messages.PropertyRealQueueID), 10, 32); err == nil {
 		own.QueueID = int32(id)
 	}
-	own.Properties = m.Properties.Without(DeliverMs, ID, messages.PropertyRealTopic, messages.PropertyRealQueueID)
+	own.Properties = m.Properties.Without(DeliverMs, ID, carriedFrom, messages.PropertyRealTopic, messages.PropertyRealQueueID)
 	return &own
 }
 

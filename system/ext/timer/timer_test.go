@@ -59,7 +59,7 @@ func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 		require.NoError(t, put(later("never", 2*time.Minute, timer.ID, "order-7")))
 		require.NoError(t, put(later("second", 10*time.Minute)))
 		require.NoError(t, put(later("at once", -time.Minute)))
-		require.ErrorIs(t, put(later("too late", 49*time.Hour)), timer.ErrTime)
+		require.ErrorIs(t, put(later("too late", 367*24*time.Hour)), timer.ErrTime)
 		require.ErrorIs(t, put(&messages.Message{Topic: "Orders", Properties: "TIMER_DELIVER_MS\x01soon"}), timer.ErrTime)
 		require.NoError(t, x.Cancel(ctx, s, "order-7"))
 		require.NoError(t, x.Cancel(ctx, s, "unknown"))
@@ -89,6 +89,52 @@ func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 		orders.Expect(ctx, "third", "more 0", "more 1", "more 2", "more 3")
 		require.Zero(t, x.Pending())
 		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// A message that is due in a year comes once, though files are deleted after four hours; a cancelled one does not come.
+func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		opt.FileReservedTime, opt.CleanInterval, opt.DeleteWhen = 4*time.Hour, time.Hour, "00;01;02;03;04;05;06;07;08;09;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
+		opt.DelayOffsetInterval, opt.QueueFlushInterval, opt.FlushInterval = time.Hour, time.Hour, time.Hour
+		x := timer.New(timer.Config{SaveInterval: time.Hour})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		ctx := t.Context()
+		_, err = s.Put(ctx, later("in days", 200*time.Hour))
+		require.NoError(t, err)
+		_, err = s.Put(ctx, later("never", 200*time.Hour, timer.ID, "order-7"))
+		require.NoError(t, err)
+		for i := range 199 {
+			for range 40 { // a segment every two hours
+				_, err := s.Put(ctx, &messages.Message{Topic: "Other", Body: make([]byte, 900)})
+				require.NoError(t, err)
+			}
+			sleep(time.Hour)
+			switch i {
+			case 80:
+				require.NoError(t, s.Close(ctx))
+				s, err = system.Open(opt)
+				require.NoError(t, err)
+			case 90:
+				require.NoError(t, x.Cancel(ctx, s, "order-7"))
+			}
+		}
+		first, _ := s.LogRange()
+		require.Greater(t, int64(first), int64(50*opt.SegmentBytes), "what was put first has long been deleted")
+		require.Equal(t, 1, x.Pending())
+		orders := probe.Follow(t, s, "Orders", 2)
+		require.Empty(t, orders.All(ctx))
+		sleep(2 * time.Hour)
+		m := orders.Next(ctx)
+		require.Equal(t, "in days", string(m.Body))
+		require.Equal(t, messages.Properties("TAGS\x01a"), m.Properties)
+		require.Empty(t, orders.All(ctx))
+		require.Zero(t, x.Pending())
+		require.NoError(t, s.Close(ctx))
+		sleep(time.Second)
 	})
 }
 

@@ -92,33 +92,32 @@ func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 	})
 }
 
-// A message that is due in a year comes once, though files are deleted after four hours; a cancelled one does not come.
+// A message that is due long after its file has been deleted comes once; a cancelled one does not come.
 func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		opt.FileReservedTime, opt.CleanInterval, opt.DeleteWhen = 4*time.Hour, time.Hour, "00;01;02;03;04;05;06;07;08;09;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
-		opt.DelayOffsetInterval, opt.QueueFlushInterval, opt.FlushInterval = time.Hour, time.Hour, time.Hour
-		x := timer.New(timer.Config{SaveInterval: time.Hour})
+		opt.FileReservedTime, opt.CleanInterval, opt.DeleteWhen = 8*time.Minute, time.Minute, "00;01;02;03;04;05;06;07;08;09;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
+			x := timer.New(timer.Config{SaveInterval: time.Minute})
 		x.Plug(&opt)
 		s, err := system.Open(opt)
 		require.NoError(t, err)
 		ctx := t.Context()
-		_, err = s.Put(ctx, later("in days", 200*time.Hour))
+		_, err = s.Put(ctx, later("much later", 160*time.Minute))
 		require.NoError(t, err)
-		_, err = s.Put(ctx, later("never", 200*time.Hour, timer.ID, "order-7"))
+		_, err = s.Put(ctx, later("never", 160*time.Minute, timer.ID, "order-7"))
 		require.NoError(t, err)
-		for i := range 199 {
-			for range 40 { // a segment every two hours
+		for i := range 159 {
+			for range 40 { // a segment every two minutes
 				_, err := s.Put(ctx, &messages.Message{Topic: "Other", Body: make([]byte, 900)})
 				require.NoError(t, err)
 			}
-			sleep(time.Hour)
+			sleep(time.Minute)
 			switch i {
-			case 80:
+			case 60:
 				require.NoError(t, s.Close(ctx))
 				s, err = system.Open(opt)
 				require.NoError(t, err)
-			case 90:
+			case 70:
 				require.NoError(t, x.Cancel(ctx, s, "order-7"))
 			}
 		}
@@ -127,9 +126,9 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 		require.Equal(t, 1, x.Pending())
 		orders := probe.Follow(t, s, "Orders", 2)
 		require.Empty(t, orders.All(ctx))
-		sleep(2 * time.Hour)
+		sleep(2 * time.Minute)
 		m := orders.Next(ctx)
-		require.Equal(t, "in days", string(m.Body))
+		require.Equal(t, "much later", string(m.Body))
 		require.Equal(t, messages.Properties("TAGS\x01a"), m.Properties)
 		require.Empty(t, orders.All(ctx))
 		require.Zero(t, x.Pending())

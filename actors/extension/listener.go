@@ -107,7 +107,7 @@ func (l *Listener) Concerns(key messages.QueueKey) bool { return !l.deaf.Load() 
 
 // turnDeaf ends the hearing when there are so many arrivals that looking at the queues is cheaper.
 func (l *Listener) turnDeaf() {
-	if l.ready() || l.deaf.Load() || l.heard < max(leastHeard, l.cfg.Queues()) {
+	if l.ready() || l.deaf.Load() || l.heard < l.limit() {
 		return
 	}
 	l.base = map[messages.QueueKey]messages.QueueOffset{}
@@ -119,19 +119,32 @@ func (l *Listener) turnDeaf() {
 	l.deaf.Store(true) // behind the look: what comes in between is heard
 }
 
-// hear ends the deafness, and notes what has grown meanwhile.
+// look notes what has grown since the last look, and returns by how much.
+func (l *Listener) look() (grown int) {
+	l.cfg.Ends(func(key messages.QueueKey, end messages.QueueOffset) {
+		if !l.cfg.Wants(key) || end == l.base[key] {
+			return
+		}
+		grown += max(1, int(end-l.base[key])) // less: it has been deleted and begins anew
+		l.base[key] = end
+		l.note(key, end)
+	})
+	return grown
+}
+
+// hear notes what has grown since the listener turned deaf. It stays deaf for another call when that is much, and hears again when it is
+// not.
 func (l *Listener) hear() {
-	if !l.deaf.Load() {
+	if !l.deaf.Load() || l.look() >= l.limit() {
 		return
 	}
-	l.deaf.Store(false) // before the look
-	l.cfg.Ends(func(key messages.QueueKey, end messages.QueueOffset) {
-		if l.cfg.Wants(key) && end != l.base[key] { // less: it has been deleted and begins anew
-			l.note(key, end)
-		}
-	})
+	l.deaf.Store(false)
+	l.look() // what has come before it hears again
 	l.base = nil
 }
+
+// limit is how many arrivals during a call are much.
+func (l *Listener) limit() int { return max(leastHeard, l.cfg.Queues()) }
 
 func (l *Listener) next() {
 	if !l.ready() {

@@ -280,5 +280,5 @@ func TestEveryProblemOfAConfigurationIsNamed(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = bridge.New(bridge.Config{Side: "a", Target: "a", Client: to("x:1")})
-	require.ErrorContains(t, err, "the same")
+	require.ErrorContains(t, err, "the Target is this Side")
 }

@@ -97,7 +97,7 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		opt.FileReservedTime, opt.CleanInterval, opt.DeleteWhen = 8*time.Minute, time.Minute, "00;01;02;03;04;05;06;07;08;09;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
-			x := timer.New(timer.Config{SaveInterval: time.Minute})
+		x := timer.New(timer.Config{SaveInterval: time.Minute})
 		x.Plug(&opt)
 		s, err := system.Open(opt)
 		require.NoError(t, err)

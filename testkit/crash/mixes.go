@@ -28,8 +28,9 @@ func (r *run) fillUp() error {
 		case 2:
 			err = r.putBatch()
 		case 3:
-			if err = r.deleteTopic(); errors.Is(err, vfs.ErrNoSpace) && !r.done() {
-				r.trip.now() // it is refused: what it has done is seen after the crash
+			// It may be refused, or wait in vain for an index that has no room: what it has done is seen after the crash.
+			if err = r.deleteTopic(); (errors.Is(err, vfs.ErrNoSpace) || errors.Is(err, context.DeadlineExceeded)) && !r.done() {
+				r.trip.now()
 			}
 		case 4:
 			err = r.putDelayed()

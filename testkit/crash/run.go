@@ -188,10 +188,21 @@ func (r *run) open() error {
 		return fmt.Errorf("open: %w", err)
 	}
 	r.is(s)
-	if r.tx, err = s.Transactions(context.Background(), system.TransactionOptions{}); err != nil && !r.trip.happened() {
+	if err = r.startTransactions(); errors.Is(err, context.DeadlineExceeded) && !r.trip.happened() {
+		r.disk.SetCapacity(0) // they wait for the index, and that for room
+		err = r.startTransactions()
+	}
+	if err != nil && !r.trip.happened() {
 		return fmt.Errorf("start transactions: %w", err)
 	}
 	return nil
+}
+
+func (r *run) startTransactions() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r.tx, err = r.store.Transactions(ctx, system.TransactionOptions{})
+	return err
 }
 
 // is notes which store is open.

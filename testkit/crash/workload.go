@@ -176,7 +176,7 @@ func (r *run) endsBehind(key messages.QueueKey, last messages.QueueOffset) error
 // query looks for a message by its own keys.
 func (r *run) query() error {
 	n := r.model.alive(r.rnd.IntN(1 << 20))
-	if n == nil || r.opt.NoIndex {
+	if n == nil || r.opt.NoIndex || r.store.Status().Flags&messages.FlagIndexError != 0 {
 		return nil
 	}
 	return r.findKeys(n)

@@ -23,8 +23,8 @@ start() {
 }
 
 start "$port"
-export ACTORMQ_NAMESRV="127.0.0.1:$((port + 1))"
-q() { ./actormq "$@" --namesrv "$ACTORMQ_NAMESRV" > /dev/null; }
+names="127.0.0.1:$((port + 1))"
+q() { ./actormq "$@" --namesrv "$names" > /dev/null; }
 q topic create orders --queues 4
 q topic create payments --queues 2
 q topic create %DLQ%shipping --queues 1

@@ -11,7 +11,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -42,7 +44,7 @@ type world struct {
 func run(t *testing.T, password string) *world {
 	t.Helper()
 	n := node.Start(t, func(o *system.Options, _ *gateway.Config) { o.FlushDiskType = system.SyncFlush })
-	sys := fixture.System(t)
+	sys := fixture.System(t, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	actors.TakeCensus(sys)
 	c, err := console.New(console.Config{
 		Root: sys.Root, Store: n.Store, Node: n.Gateway, Version: "1.2.3", Scrub: func() scrub.Status { return scrub.Status{Passes: 1, Messages: 4321, Damaged: 2} }, Logger: zerolog.Nop(),
@@ -315,7 +317,7 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 // TestStopEndsTheHistory: a console that is closed leaves no actor.
 func TestStopEndsTheHistory(t *testing.T) {
 	n := node.Start(t, nil)
-	sys := fixture.System(t)
+	sys := fixture.System(t, actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	actors.TakeCensus(sys)
 	c, err := console.New(console.Config{Root: sys.Root, Store: n.Store, Node: n.Gateway, Guard: guard.New(guard.Config{}), Logger: zerolog.Nop()})
 	require.NoError(t, err)

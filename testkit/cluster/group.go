@@ -25,6 +25,7 @@ type Group struct {
 	program string
 	dir     string
 	Nodes   []members.Node
+	Args    map[string][]string // further arguments of nodes, by id
 	running map[string]*process
 }
 
@@ -71,6 +72,7 @@ func (g *Group) Start(ids ...string) {
 		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
 		p.cmd = exec.Command(g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
 			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000")
+		p.cmd.Args = append(p.cmd.Args, g.Args[id]...)
 		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		require.NoError(g.t, err)
 		p.cmd.Stderr = log

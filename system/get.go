@@ -251,8 +251,13 @@ func (g *get) warm(units []consumequeue.Unit) {
 	if from < 0 || to < from || to > messages.PhysicalOffset(len(g.held.Bytes)) || to-from > warmBytes {
 		return
 	}
+	g.touch(g.held.Bytes[from:to])
+}
+
+// touch reads from each cache line of b.
+func (g *get) touch(b []byte) {
 	var sum byte
-	for b := g.held.Bytes[from:to]; len(b) >= 64; b = b[64:] {
+	for ; len(b) >= 64; b = b[64:] {
 		sum ^= b[0]
 	}
 	g.touched = sum

@@ -54,6 +54,7 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 			return err
 		}
 		b := g.from(off)
+		g.touch(b[:min(len(b), touchBytes)])
 		r, kind, err := record.Parse(b, true)
 		switch {
 		case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
@@ -71,6 +72,9 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 	}
 	return nil
 }
+
+// touchBytes is how much of a record is fetched at once, before its size is known: most are smaller.
+const touchBytes = 1536
 
 // from returns what is readable from a place in the log to the end of its segment, which the result holds; nil when it is not there.
 func (g *get) from(off messages.PhysicalOffset) []byte {

@@ -109,6 +109,9 @@ func newSegment(f vfs.File, m vfs.Mapping, start int64) *Segment {
 // ReadAt reads from the file instead of the map: what is looked at once does not become resident memory. An io.ReaderAt.
 func (s *Segment) ReadAt(b []byte, off int64) (int, error) { return s.file.ReadAt(b, off) }
 
+// WriteAt writes to the file, past the map: what the owner has written so is in the map too. Only the owner calls it.
+func (s *Segment) WriteAt(b []byte, off int64) (int, error) { return s.file.WriteAt(b, off) }
+
 // DataFrom returns the first place at or behind off that may not be zero, the segment's size when there is none.
 func (s *Segment) DataFrom(off int64) (int64, error) { return vfs.DataFrom(s.file, off) }
 

@@ -135,13 +135,14 @@ func (s *Store) spawnFlusher() error {
 	if syncFlush || s.opt.FlushAtOnce {
 		s.flushBell = actors.NewBell(s.cast.address(actors.RoleFlusher), messages.Announce(messages.LogGrown{}))
 	}
+	mb := s.blocking(actors.RoleFlusher)
 	s.flushed = flusher.New(flusher.Config{
-		Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
+		Mailbox: mb, Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
 		Disk: s.files.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
 		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
 		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
-	_, err := s.cast.spawn(actors.RoleFlusher, s.flushed, s.blocking(actors.RoleFlusher))
+	_, err := s.cast.spawn(actors.RoleFlusher, s.flushed, mb)
 	return err
 }
 
@@ -256,7 +257,8 @@ func (s *Store) spawnWriter() error {
 		appended = []*actors.Bell{s.written} // the committer rings the others
 	}
 	conf := writer.Config{
-		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, Flusher: s.cast.ports[actors.RoleFlusher],
+		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, ByWrite: o.FlushDiskType == SyncFlush,
+		Flusher:   s.cast.ports[actors.RoleFlusher],
 		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}

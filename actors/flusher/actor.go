@@ -3,6 +3,7 @@ package flusher
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,10 @@ import (
 
 // Config is what a flusher is made of.
 type Config struct {
+	// Mailbox is the actor's own, when it is one of package mailbox: the goroutine of a sync that is through runs the actor then,
+	// instead of waking another one.
+	Mailbox *mailbox.Combining
+
 	Disk           vfs.Disk
 	Log            *commitlog.Log
 	CheckpointPath string
@@ -62,10 +67,9 @@ type Actor struct {
 	running bool                // a sync is running
 	saving  bool                // the checkpoint is being written
 	again   bool                // the bell has rung meanwhile
-	waiting []messages.Linked   // come in since it began, in log order
-	serving []messages.Linked   // what the running sync will answer
-	asked   []messages.FlushNow // likewise
-	queued  []messages.FlushNow
+	waiting []messages.Linked   // in log order
+	asked   []messages.FlushNow // what the running sync will answer
+	queued  []messages.FlushNow // come in since it began
 
 	deadline   *time.Timer // nil: not set
 	deadlineAt time.Time
@@ -171,19 +175,26 @@ func (a *Actor) startSync() {
 	if a.running || a.failed != nil || len(a.waiting)+len(a.queued) == 0 {
 		return
 	}
-	a.serving, a.waiting = a.waiting, a.serving[:0]
 	a.asked, a.queued = append(a.asked, a.queued...), a.queued[:0]
 	a.sync()
 }
 
+// sync makes durable what is appended when the disk is asked. Who can run now, because the sync before has answered it, goes first,
+// so that its next put is part of the same sync; nobody is waited for.
 func (a *Actor) sync() {
 	a.running, a.again = true, false
-	storeMs := a.cfg.Log.StoreTimestampMs() // before End: never newer than what is flushed
-	from, to, self, log := a.flushed, a.cfg.Log.End(), a.self, a.cfg.Log
+	from, self, log := a.flushed, a.self, a.cfg.Log
 	go func() {
-		began := time.Now()
+		runtime.Gosched()
+		storeMs := log.StoreTimestampMs() // before End: never newer than what is flushed
+		to, began := log.End(), time.Now()
 		err := actors.Protect("sync the commit log", func() error { return syncRange(log, from, to) })
-		self.Send(synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err})
+		done := synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err}
+		if mb := a.cfg.Mailbox; mb != nil {
+			mb.Lend(done)
+		} else {
+			self.Send(done)
+		}
 	}()
 }
 
@@ -220,20 +231,27 @@ func (a *Actor) synced(m synced) {
 		bell.Ring()
 	}
 	a.values.PhysicMs = max(a.values.PhysicMs, m.storeMs)
-	for i, w := range a.serving {
-		a.serving[i] = nil
-		if lead, end := parts(w); end <= a.flushed {
-			lead.Fulfil()
-		} else {
-			a.waiting = append(a.waiting, w) // cannot happen: appended before it was handed over
-		}
-	}
-	a.serving = a.serving[:0]
+	a.answerWaiting()
 	a.answerAsked()
 	a.startSync()
 	if a.again && !a.running {
 		a.grown()
 	}
+}
+
+// answerWaiting answers the puts whose bytes are durable.
+func (a *Actor) answerWaiting() {
+	done := 0
+	for ; done < len(a.waiting); done++ {
+		lead, end := parts(a.waiting[done])
+		if end > a.flushed {
+			break
+		}
+		lead.Fulfil()
+	}
+	n := copy(a.waiting, a.waiting[done:])
+	clear(a.waiting[n:])
+	a.waiting = a.waiting[:n]
 }
 
 func (a *Actor) answerAsked() {

@@ -40,7 +40,6 @@ func (a *Actor) expire() {
 	a.deadline = nil
 	now := time.Now()
 	var next time.Time
-	a.serving = expireList(a.serving, now, &next)
 	a.waiting = expireList(a.waiting, now, &next)
 	if !next.IsZero() {
 		a.armDeadline(next)
@@ -83,18 +82,16 @@ func (a *Actor) fail(cause error) {
 }
 
 func (a *Actor) refuseAll(cause error) {
-	for _, list := range [][]messages.Linked{a.serving, a.waiting} {
-		for _, m := range list {
-			lead, _ := parts(m)
-			lead.Fail(messages.UnknownError, cause)
-		}
+	for _, m := range a.waiting {
+		lead, _ := parts(m)
+		lead.Fail(messages.UnknownError, cause)
 	}
 	for _, list := range [][]messages.FlushNow{a.asked, a.queued} {
 		for _, q := range list {
 			q.Refuse(cause)
 		}
 	}
-	a.serving, a.waiting, a.asked, a.queued = nil, nil, nil, nil
+	a.waiting, a.asked, a.queued = nil, nil, nil
 }
 
 func (a *Actor) stopping() {

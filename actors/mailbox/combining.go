@@ -133,8 +133,24 @@ func (m *Combining) counted() bool {
 	return false
 }
 
+// Lend sends a message without a link of its own from a goroutine that has nothing else to do and may block: it runs the actor
+// itself, for as long as there is work, when nobody does.
+func (m *Combining) Lend(message any) {
+	m.count.Add(1)
+	if m.queue(messages.NewForeignLink(message)) {
+		m.run(m.take(), -1)
+	}
+}
+
 // push queues a message that has been counted, and runs what is queued when the mailbox has become idle.
 func (m *Combining) push(l *messages.Link) {
+	if m.queue(l) {
+		m.start(m.take())
+	}
+}
+
+// queue queues a message that has been counted. True: nobody was running the actor, and the caller is to do it now.
+func (m *Combining) queue(l *messages.Link) (claimed bool) {
 	for {
 		h := m.posted.Load()
 		l.SetNext(h)
@@ -142,11 +158,8 @@ func (m *Combining) push(l *messages.Link) {
 			m.since.Store(m.now())
 		}
 		if m.posted.CompareAndSwap(h, l) {
-			break
+			return m.add(queued)
 		}
-	}
-	if m.add(queued) {
-		m.start(m.take())
 	}
 }
 

@@ -38,6 +38,9 @@ type Config struct {
 	MaxLightQueues int
 	// TailShort says that the rest of the last segment has no room on the disk yet: the writer has it reserved first.
 	TailShort bool
+	// ByWrite appends by write(2) instead of through the map: dearer for the writer, but a page that is not written to through a map
+	// costs less to sync (docs/adr/0010). Not with Pooled or Follower.
+	ByWrite bool
 	// Pooled leaves it to a committer to publish what is appended (transientStorePoolEnable).
 	Pooled bool
 
@@ -84,6 +87,8 @@ type Actor struct {
 	panicOnFault bool                 // the goroutine's own setting, between enter and leave
 
 	done       []*messages.PutMessage // appended in this batch, not yet answered
+	groups     []*messages.PutGroup   // those among them, with ByWrite
+	broken     error                  // why the message being appended could not go on: the rest of the segment can't be written
 	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
 	parkedAt   atomic.Int64           // when parked became more than none, in ns since made; 0: it is none
 	made       time.Time
@@ -106,6 +111,7 @@ func New(cfg Config) *Actor {
 	tail := newAppender(cfg.Log, cfg.Offsets)
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
 	tail.short = cfg.TailShort && tail.seg != nil
+	tail.byWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
 	return &Actor{
 		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
 	}
@@ -168,6 +174,9 @@ func (w *Actor) ReceiveBatch(b *mailbox.Batch) {
 		w.current = m
 		w.warm(b.Peek())
 		w.take(m)
+		if len(w.tail.staged) >= stageBytes {
+			w.settle()
+		}
 	}
 	w.current = nil
 	w.settle()
@@ -189,7 +198,13 @@ func (w *Actor) ReceiveSingle(m any) bool {
 		w.leave()
 		return false
 	}
-	w.tail.publish()
+	if err := w.tail.publish(); err != nil {
+		w.alone = nil
+		w.unwritten(err)
+		w.failUnwritten(p, err)
+		w.leave()
+		return true
+	}
 	if w.promises && p.WaitStored {
 		w.promise(p)
 	} else {
@@ -245,6 +260,11 @@ func (w *Actor) take(m any) {
 	if len(w.parked) == 0 && !w.rebuilding && w.append(m) {
 		return
 	}
+	if cause := w.broken; cause != nil {
+		w.broken = nil
+		w.failUnwritten(m, cause)
+		return
+	}
 	if w.segmentErr != nil && !w.rebuilding {
 		// The disk is full, say: waiting would only turn the reason into the client's own timeout. The allocator goes on trying.
 		w.refuseFull(m)
@@ -269,6 +289,9 @@ func (w *Actor) append(m any) bool {
 			m.Lead.Result = m.Puts[m.Next].Result
 		}
 		w.done = append(w.done, m.Lead)
+		if w.tail.byWrite {
+			w.groups = append(w.groups, m)
+		}
 	case *messages.AppendReplica:
 		if !w.appendReplica(m) {
 			return false
@@ -302,7 +325,10 @@ func (w *Actor) settle() {
 	if len(w.done) == 0 {
 		return
 	}
-	w.tail.publish()
+	if err := w.tail.publish(); err != nil {
+		w.unwritten(err)
+		return
+	}
 	for i, p := range w.done {
 		if p == nil {
 			continue // answered before a panic
@@ -315,6 +341,7 @@ func (w *Actor) settle() {
 		}
 	}
 	w.done = w.done[:0]
+	w.forgetGroups()
 	w.cfg.Unwaited.Ring()
 	w.follow()
 }
@@ -399,7 +426,7 @@ func failPut(m any, status messages.PutStatus, cause error) {
 		for _, p := range m.Puts[m.Next:] {
 			p.Result.Status, p.Err = status, cause
 		}
-		m.Lead.Fulfil()
+		m.Lead.Fail(status, cause) // its result is the last put's
 	case *messages.AppendReplica:
 		m.Done.Fail(status, cause)
 	}

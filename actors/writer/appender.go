@@ -30,6 +30,9 @@ type appender struct {
 	seg     *segments.Segment // nil: none yet, or full
 	data    []byte            // of seg: its write buffer, or the map
 	pooled  bool              // a committer publishes what is appended (transient store pool)
+	byWrite bool              // records are written to the file by publish, instead of being copied into its map
+	staged  []byte            // they are kept here until then: what lies right before pos
+	undo    []undo            // what to take back when they can't be written
 	pos     int64             // behind the last record in seg
 	storeMs int64             // store timestamp of the last record; never goes back
 	short   bool              // the disk has no room for the rest of seg: it must not be touched
@@ -93,12 +96,19 @@ func (a *appender) append(p *messages.PutMessage) error {
 	if err := a.place(p, at, first); err != nil {
 		return err
 	}
-	copy(a.data[a.pos:], p.Records)
+	if a.byWrite {
+		a.staged = append(a.staged, p.Records...)
+	} else {
+		copy(a.data[a.pos:], p.Records)
+	}
 	a.pos += n
 	if takes {
 		*next = at + messages.QueueOffset(p.Count)
 		if p.Multi {
 			a.advance(p)
+		}
+		if a.byWrite {
+			a.note(p, next)
 		}
 	}
 	p.Result = messages.PutResult{
@@ -129,8 +139,14 @@ func (a *appender) place(p *messages.PutMessage, at messages.QueueOffset, first 
 	return nil
 }
 
-// publish makes everything up to the tail readable, or, with a transient store pool, ready to be committed.
-func (a *appender) publish() {
+// publish makes everything up to the tail readable, or, with a transient store pool, ready to be committed. The error is one of
+// the disk, with byWrite: then nothing is published, and what was appended since the last time is gone.
+func (a *appender) publish() error {
+	if len(a.staged) > 0 {
+		if err := a.write(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case a.seg == nil:
 	case a.pooled:
@@ -138,6 +154,7 @@ func (a *appender) publish() {
 	default:
 		a.log.Publish(a.seg, a.pos, a.storeMs)
 	}
+	return nil
 }
 
 // fits tells whether a put can ever be stored.
@@ -158,7 +175,7 @@ func (a *appender) roll(next *segments.Segment) {
 	a.seg, a.data, a.pos, a.learned = next, next.Tail(), 0, 0
 }
 
-// finish closes the current segment, if there is one.
+// finish closes the current segment, if there is one; nothing is staged.
 func (a *appender) finish() {
 	if a.seg == nil {
 		return
@@ -167,7 +184,7 @@ func (a *appender) finish() {
 		record.AppendBlank(a.data[a.pos:a.pos], int32(rest))
 	}
 	a.pos = int64(len(a.data))
-	a.publish()
+	_ = a.publish() // nothing is staged, so nothing can fail
 }
 
 // nextStart is the physical offset at which the segment behind the current one begins.

@@ -41,9 +41,18 @@ func (w *Actor) unpark() {
 	for i, m := range waiting {
 		w.parked = waiting[i+1:] // what is left should this one panic
 		w.current = m
-		if !w.append(m) {
+		if w.append(m) {
+			continue
+		}
+		cause := w.broken
+		if cause == nil {
 			w.parked = waiting[i:]
 			break
+		}
+		w.broken = nil
+		w.failUnwritten(m, cause)
+		if w.failed != nil {
+			break // the others have been refused
 		}
 	}
 	w.current = nil
@@ -125,6 +134,11 @@ func (w *Actor) noSegment() error { return errors.Join(ErrNoSegment, w.segmentEr
 
 func (w *Actor) refuseParked() {
 	for _, m := range w.parked {
+		if g, ok := m.(*messages.PutGroup); ok && g.Next > 0 { // a part of it may be in the log
+			g.Next = 0
+			failPut(g, messages.UnknownError, w.failed)
+			continue
+		}
 		messages.Refuse(m, w.failed)
 	}
 	w.parked = nil
@@ -166,6 +180,13 @@ func leadOf(m any) *messages.PutMessage {
 func (w *Actor) roll() bool {
 	if w.tail.short {
 		return false
+	}
+	if len(w.tail.staged) > 0 { // what waits for a segment has nothing staged
+		if err := w.tail.write(); err != nil {
+			w.unwritten(err)
+			w.broken = err
+			return false
+		}
 	}
 	if len(w.ready) == 0 || w.ready[0].Start() != w.tail.nextStart() {
 		w.wantSegments()

@@ -104,8 +104,8 @@ var faults = map[string]struct {
 	"reads fail":               {func() func(memfs.Op) error { return always(on("", memfs.KindRead), syscall.EIO) }, false},
 	"one rename fails":         {func() func(memfs.Op) error { return once(on("", memfs.KindRename), syscall.EIO) }, false},
 	"every rename fails":       {func() func(memfs.Op) error { return always(on("", memfs.KindRename), syscall.EIO) }, false},
-	"one short write":          {func() func(memfs.Op) error { return once(on("", memfs.KindWrite), memfs.Short(7, syscall.EIO)) }, false},
-	"every write is short":     {func() func(memfs.Op) error { return always(on("", memfs.KindWrite), memfs.Short(7, syscall.EIO)) }, false},
+	"one short write":          {func() func(memfs.Op) error { return once(writeBesideLog, memfs.Short(7, syscall.EIO)) }, false},
+	"every write is short":     {func() func(memfs.Op) error { return always(writeBesideLog, memfs.Short(7, syscall.EIO)) }, false},
 	"log: one folder sync":     {func() func(memfs.Op) error { return once(on("/commitlog", memfs.KindSyncDir), syscall.EIO) }, false},
 	"log: every folder sync":   {func() func(memfs.Op) error { return always(on("/commitlog", memfs.KindSyncDir), syscall.EIO) }, false},
 	"every folder sync fails":  {func() func(memfs.Op) error { return always(on("", memfs.KindSyncDir), syscall.EIO) }, true},
@@ -115,6 +115,47 @@ var faults = map[string]struct {
 	"everything that takes room": {func() func(memfs.Op) error {
 		return always(on("", memfs.KindAllocate, memfs.KindCreate, memfs.KindWrite, memfs.KindMkdir), vfs.ErrNoSpace)
 	}, false},
+}
+
+// ofLog tells whether a file is one of the log: a segment keeps the name under which it was opened.
+func ofLog(op memfs.Op) bool {
+	return strings.Contains(op.Name, "/commitlog/") || strings.Contains(op.Name, "/prepare/")
+}
+
+func writeBesideLog(op memfs.Op) bool { return op.Kind == memfs.KindWrite && !ofLog(op) }
+
+func writeOfLog(op memfs.Op) bool { return op.Kind == memfs.KindWrite && ofLog(op) }
+
+// With SYNC_FLUSH the log is appended to by writes: one that fails takes the store down, and only want of room does not.
+func TestFaultsOfTheLogsWrites(t *testing.T) {
+	for name, f := range map[string]struct {
+		hook func() func(memfs.Op) error
+		down bool
+	}{
+		"one fails":      {func() func(memfs.Op) error { return once(writeOfLog, syscall.EIO) }, true},
+		"all fail":       {func() func(memfs.Op) error { return always(writeOfLog, syscall.EIO) }, true},
+		"one is short":   {func() func(memfs.Op) error { return once(writeOfLog, memfs.Short(7, syscall.EIO)) }, true},
+		"all are short":  {func() func(memfs.Op) error { return always(writeOfLog, memfs.Short(100, syscall.EIO)) }, true},
+		"no room once":   {func() func(memfs.Op) error { return once(writeOfLog, memfs.Short(100, vfs.ErrNoSpace)) }, false},
+		"no room at all": {func() func(memfs.Op) error { return always(writeOfLog, vfs.ErrNoSpace) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var hits atomic.Int64
+			defer func() { require.Positive(t, hits.Load(), "the fault was not met") }()
+			inBubble(t, func(t *testing.T) {
+				for i := range slower(4) {
+					lift := i%2 == 0
+					out, err := trial(uint64(i), system.SyncFlush, counted(&hits, f.hook()), lift).Run()
+					require.NoError(t, err, "lifted %v: %v", lift, out)
+					if f.down {
+						require.ErrorIs(t, out.Down, messages.ErrFailed, "%v", out)
+						continue
+					}
+					goesOn(t, out, lift)
+				}
+			})
+		})
+	}
 }
 
 // goesOn requires that a store takes puts, or does not because the disk is full, and that only as long as it is.

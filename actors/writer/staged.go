@@ -1,0 +1,88 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// stageBytes is what is staged at most before it is written, but for what one message brings, and the largest buffer that is kept.
+const stageBytes = 1 << 20
+
+// undo is a queue's next offset before a staged record.
+type undo struct {
+	next *messages.QueueOffset
+	was  messages.QueueOffset
+}
+
+// note remembers what a staged put has taken, after it was taken.
+func (a *appender) note(p *messages.PutMessage, next *messages.QueueOffset) {
+	a.undo = append(a.undo, undo{next: next, was: *next - messages.QueueOffset(p.Count)})
+	for _, key := range p.Further {
+		further := a.offsets[key]
+		a.undo = append(a.undo, undo{next: further, was: *further - 1})
+	}
+}
+
+// write writes what is staged to the file. When that fails it is as if nothing had been staged.
+func (a *appender) write() error {
+	b := a.staged
+	from := a.pos - int64(len(b))
+	if a.staged = b[:0]; cap(b) > 2*stageBytes {
+		a.staged = nil
+	}
+	_, err := a.seg.WriteAt(b, from)
+	if err != nil {
+		a.pos = from
+		for _, u := range slices.Backward(a.undo) {
+			*u.next = u.was
+		}
+		err = fmt.Errorf("append to the commit log: %w", err)
+	}
+	a.undo = a.undo[:0]
+	return err
+}
+
+// unwritten answers what could not be written in this batch, and fails for good; where there was only no room for it, although
+// it was reserved (file systems that copy on write), others may find some later.
+func (w *Actor) unwritten(cause error) {
+	if !errors.Is(cause, vfs.ErrNoSpace) {
+		w.fail(cause)
+	}
+	for _, g := range w.groups {
+		w.failUnwritten(g, cause)
+	}
+	for i, p := range w.done {
+		w.done[i] = nil
+		if p != nil && p.Count > 0 { // the others lead groups, or stand for a master's bytes
+			w.failUnwritten(p, cause)
+		}
+	}
+	w.done = w.done[:0]
+	w.forgetGroups()
+}
+
+// failUnwritten answers a message that could not be written, or not all of it.
+func (w *Actor) failUnwritten(m any, cause error) {
+	status, err := messages.UnknownError, w.failed
+	if err == nil {
+		err = fmt.Errorf("%w: %w", messages.ErrDiskFull, cause)
+	}
+	switch m := m.(type) {
+	case *messages.PutGroup:
+		m.Next = 0 // a part of it may be in the segment before
+	case *messages.PutMessage:
+		if w.failed == nil {
+			status = messages.ServiceNotAvailable
+		}
+	}
+	failPut(m, status, err)
+}
+
+func (w *Actor) forgetGroups() {
+	clear(w.groups)
+	w.groups = w.groups[:0]
+}

@@ -80,3 +80,12 @@ func (a *admission) close() {
 	a.inFlight.Add(onePut)
 	a.leave(0)
 }
+
+// crowd is from how many puts in flight on a sync carries so many that writing each of them costs more than their pages do
+// (docs/adr/0010).
+const crowd = 128
+
+func (s *Store) crowded() bool {
+	puts, _ := s.admission.pending()
+	return puts > crowd
+}

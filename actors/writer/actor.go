@@ -41,6 +41,8 @@ type Config struct {
 	// ByWrite appends by write(2) instead of through the map: dearer for the writer, but a page that is not written to through a map
 	// costs less to sync (docs/adr/0010). Not with Pooled or Follower.
 	ByWrite bool
+	// Crowded, when set, tells that so many puts are in flight that appending through the map is the cheaper way after all.
+	Crowded func() bool
 	// Pooled leaves it to a committer to publish what is appended (transientStorePoolEnable).
 	Pooled bool
 
@@ -111,7 +113,7 @@ func New(cfg Config) *Actor {
 	tail := newAppender(cfg.Log, cfg.Offsets)
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
 	tail.short = cfg.TailShort && tail.seg != nil
-	tail.byWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
+	cfg.ByWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
 	return &Actor{
 		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
 	}
@@ -190,6 +192,9 @@ func (w *Actor) ReceiveSingle(m any) bool {
 	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 {
 		return false
 	}
+	if w.cfg.ByWrite {
+		w.choose()
+	}
 	w.guard()
 	w.tail.tick(w.clock.nowMs())
 	w.alone = p
@@ -243,6 +248,9 @@ func (w *Actor) follow() {
 
 // enter begins work on the map: a fault in it panics instead of ending the process, until leave.
 func (w *Actor) enter() {
+	if w.cfg.ByWrite {
+		w.choose()
+	}
 	w.guard()
 	w.tail.tick(w.clock.nowMs())
 }

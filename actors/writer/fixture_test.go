@@ -47,6 +47,7 @@ type rig struct {
 type rigOptions struct {
 	disk       *memfs.Disk
 	sync       bool
+	crowded    func() bool
 	rebuild    func() (map[messages.QueueKey]messages.QueueOffset, error)
 	window     int64
 	retryPause time.Duration
@@ -78,9 +79,10 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 	flushPort := mailbox.New(mailbox.Options{})
 	r.spawn("flusher", r.flushed, flushPort)
 	w := writer.New(writer.Config{
-		Log: log, SyncFlush: opt.sync, ByWrite: opt.sync, Flusher: flushPort, Allocator: alloc, OnFailed: r.onFailed,
-		Rebuild: opt.rebuild,
-		Logger:  quiet, WindowBytes: opt.window, NowMs: opt.nowMs,
+		Log: log, SyncFlush: opt.sync, ByWrite: opt.sync, Crowded: opt.crowded, Flusher: flushPort, Allocator: alloc,
+		OnFailed: r.onFailed,
+		Rebuild:  opt.rebuild,
+		Logger:   quiet, WindowBytes: opt.window, NowMs: opt.nowMs,
 	})
 	r.port = mailbox.New(mailbox.Options{InlineBatches: 4, Receiver: w, OnPanic: w.Panicked})
 	r.spawn("writer", w, r.port)

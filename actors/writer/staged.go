@@ -18,6 +18,9 @@ type undo struct {
 	was  messages.QueueOffset
 }
 
+// choose decides how the next records are appended. Nothing is staged between two batches, so the way may change then.
+func (w *Actor) choose() { w.tail.byWrite = w.cfg.Crowded == nil || !w.cfg.Crowded() }
+
 // note remembers what a staged put has taken, after it was taken.
 func (a *appender) note(p *messages.PutMessage, next *messages.QueueOffset) {
 	a.undo = append(a.undo, undo{next: next, was: *next - messages.QueueOffset(p.Count)})

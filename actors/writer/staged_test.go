@@ -3,6 +3,7 @@ package writer_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,26 @@ func TestAFailedWriteEndsAcknowledgingForGood(t *testing.T) {
 	}
 	require.Equal(t, end, r.log.End())
 	require.Len(t, r.records(), 1)
+}
+
+// The two ways to append take turns in one segment, and across segments.
+func TestBothWaysToAppendMakeOneLog(t *testing.T) {
+	var n atomic.Int32
+	r := newRig(t, rigOptions{sync: true, crowded: func() bool { return n.Add(1)%3 == 0 }})
+	const senders, each = 8, 60
+	var wg sync.WaitGroup
+	for q := range int32(senders) {
+		wg.Go(func() {
+			for i := range each {
+				p := r.put(r.message(q, 100))
+				if p.Result.Status != messages.PutOK || int(p.Result.QueueOffset) != i {
+					panic(p.Result)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, r.records(), senders*each)
 }
 
 // Where there is no room to write although it was reserved, puts are refused, and all goes on once there is some: with no gap in

@@ -91,7 +91,7 @@ func (h *Hook) LeftOut() error {
 func (h *Hook) Call(m, out *messages.Message) error {
 	began := h.now()
 	c := h.calls.Get().(*hookCall)
-	err, back := h.call(c, m)
+	back, err := h.call(c, m)
 	if !back {
 		h.failed(fmt.Errorf("%w: a call takes longer than %v", ErrStalled, h.cfg.Budget))
 		h.charge(h.cfg.Budget)
@@ -114,10 +114,10 @@ func (h *Hook) Call(m, out *messages.Message) error {
 }
 
 // call makes one call; false when it was given up, and then the call belongs to the function.
-func (h *Hook) call(c *hookCall, m *messages.Message) (error, bool) {
+func (h *Hook) call(c *hookCall, m *messages.Message) (back bool, err error) {
 	if h.cfg.Inline {
 		c.message = *m
-		return actors.Protect(h.cfg.Name, func() error { return h.cfg.Func(&c.message) }), true
+		return true, actors.Protect(h.cfg.Name, func() error { return h.cfg.Func(&c.message) })
 	}
 	// The function may come back after the put, whose bytes are its caller's again then: it gets its own.
 	c.message = *m
@@ -130,13 +130,13 @@ func (h *Hook) call(c *hookCall, m *messages.Message) (error, bool) {
 	select {
 	case err := <-c.done:
 		c.timer.Stop()
-		return err, true
+		return true, err
 	case <-c.timer.C:
 	}
 	if h.giveUp(c) {
-		return nil, false
+		return false, nil
 	}
-	return <-c.done, true
+	return true, <-c.done
 }
 
 // giveUp leaves a call to its function; false when that has just come back.

@@ -52,14 +52,20 @@ func read(t *testing.T, file string) []byte {
 	return b
 }
 
-// putOnce puts one message by a client of its own, which has a second.
-func putOnce(t *testing.T, opt client.Options) error {
+// Time for a put that is answered, on a busy machine, and for one that no node ever answers.
+const (
+	answered = time.Minute
+	never    = time.Second
+)
+
+// putOnce puts one message by a client of its own, within a time.
+func putOnce(t *testing.T, opt client.Options, within time.Duration) error {
 	t.Helper()
 	opt.Logger = zerolog.Nop()
 	c, err := client.Dial(opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	_, err = c.Put(ctx, &messages.Message{Topic: "orders", QueueID: -1, Body: []byte("one tea")})
 	return err
@@ -68,7 +74,7 @@ func putOnce(t *testing.T, opt client.Options) error {
 func TestANodeServesActorsOfOtherProcesses(t *testing.T) {
 	n := serve(t, "remoteListen=127.0.0.1:0")
 	require.Contains(t, n.ready(), " remote="+n.remote.Address()+" ")
-	require.NoError(t, putOnce(t, client.Options{Resolver: client.Static{n.remote.Address()}}))
+	require.NoError(t, putOnce(t, client.Options{Resolver: client.Static{n.remote.Address()}}, answered))
 	out, _, err := run("topic", "list", "--namesrv", n.names)
 	require.NoError(t, err)
 	require.Contains(t, out, "orders", "the topic is there for everybody")
@@ -78,15 +84,15 @@ func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
 	cert, key := pair(t)
 	n := serve(t, "remoteListen=127.0.0.1:0", "remoteCertPath="+cert, "remoteKeyPath="+key, "remoteTrustCertPath="+cert)
 	opt := client.Options{Resolver: client.Static{n.remote.Address()}}
-	require.ErrorIs(t, putOnce(t, opt), client.ErrUnreachable, "one without")
+	require.ErrorIs(t, putOnce(t, opt, never), client.ErrUnreachable, "one without")
 	var err error
 	opt.Server, opt.Client, err = remote.Mutual(read(t, cert), read(t, key), read(t, cert))
 	require.NoError(t, err)
-	require.NoError(t, putOnce(t, opt))
+	require.NoError(t, putOnce(t, opt, answered))
 	strange, itsKey := pair(t)
 	opt.Server, opt.Client, err = remote.Mutual(read(t, strange), read(t, itsKey), read(t, cert))
 	require.NoError(t, err)
-	require.ErrorIs(t, putOnce(t, opt), client.ErrUnreachable, "one that nobody here has signed")
+	require.ErrorIs(t, putOnce(t, opt, never), client.ErrUnreachable, "one that nobody here has signed")
 	require.Positive(t, n.remote.Status().Refused)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"time"
@@ -51,15 +52,15 @@ const (
 type Actor struct {
 	cfg     Config
 	self    actors.Peer
-	retries map[int64]retry // by segment start; one for each segment that could not be made
+	retries map[int64]failure // by segment start; one for each segment that could not be made
 	warm    warm
 	pool    pool
 	said    time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
 	left    map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
 
-// retry is a request that is made again by its timer.
-type retry struct {
+// failure is a request that is made again by its timer.
+type failure struct {
 	timer  *time.Timer
 	wanted actors.SegmentWanted
 }
@@ -69,7 +70,7 @@ func New(cfg Config) *Actor {
 	if cfg.RetryPause <= 0 {
 		cfg.RetryPause = defaultRetryPause
 	}
-	return &Actor{cfg: cfg, retries: map[int64]retry{}, left: map[int64]bool{}}
+	return &Actor{cfg: cfg, retries: map[int64]failure{}, left: map[int64]bool{}}
 }
 
 // Receive implements actor.Actor.
@@ -79,9 +80,10 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
 		a.removeDrafts()
 	case actors.SegmentWanted:
+		a.retry(m.Start) // what is behind is of no use without what is before it
 		a.segment(m)
 	case messages.SpaceFreed:
-		a.retryAll()
+		a.retry(math.MaxInt64)
 	case actors.BufferFree:
 		a.returned(m)
 	case actors.WindowWanted:
@@ -94,11 +96,14 @@ func (a *Actor) Receive(ctx actor.Context) {
 	}
 }
 
-// retryAll tries again at once what has failed.
-func (a *Actor) retryAll() {
-	for _, r := range slices.Collect(maps.Values(a.retries)) {
-		r.timer.Stop()
-		a.segment(r.wanted)
+// retry tries again at once what has failed and begins before end, the first one first: there may be room for one only.
+func (a *Actor) retry(end int64) {
+	for _, start := range slices.Sorted(maps.Keys(a.retries)) {
+		if start < end {
+			r := a.retries[start]
+			r.timer.Stop()
+			a.segment(r.wanted)
+		}
 	}
 }
 
@@ -146,7 +151,7 @@ func (a *Actor) failed(m actors.SegmentWanted, err error) {
 		a.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: err})
 	}
 	m.ReplyTo.Send(actors.SegmentFailed{Start: m.Start, Err: err})
-	a.retries[m.Start] = retry{timer: a.self.After(a.cfg.RetryPause, m), wanted: m}
+	a.retries[m.Start] = failure{timer: a.self.After(a.cfg.RetryPause, m), wanted: m}
 }
 
 // room refuses a segment that would take what is reserved for others.

@@ -3,6 +3,7 @@ package allocator
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/rs/zerolog"
 
@@ -63,7 +64,7 @@ func (a *Actor) takeBack(m *offheap.Memory) {
 func (a *Actor) returned(m actors.BufferFree) {
 	clear(m.Buffer.Bytes())
 	a.pool.free = append(a.pool.free, m.Buffer)
-	a.retryAll()
+	a.retry(math.MaxInt64)
 }
 
 // close frees what is not in use; what is, its segment frees.

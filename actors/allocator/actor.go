@@ -52,25 +52,23 @@ const (
 type Actor struct {
 	cfg     Config
 	self    actors.Peer
-	retries map[int64]failure // by segment start; one for each segment that could not be made
+	retries map[int64]actors.SegmentWanted // what could not be made, by segment start
+	timer   *time.Timer                    // runs while there is such; nil: not set
 	warm    warm
 	pool    pool
 	said    time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
 	left    map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
 
-// failure is a request that is made again by its timer.
-type failure struct {
-	timer  *time.Timer
-	wanted actors.SegmentWanted
-}
+// retryTick is the allocator's own timer.
+type retryTick struct{}
 
 // New returns the actor.
 func New(cfg Config) *Actor {
 	if cfg.RetryPause <= 0 {
 		cfg.RetryPause = defaultRetryPause
 	}
-	return &Actor{cfg: cfg, retries: map[int64]failure{}, left: map[int64]bool{}}
+	return &Actor{cfg: cfg, retries: map[int64]actors.SegmentWanted{}, left: map[int64]bool{}}
 }
 
 // Receive implements actor.Actor.
@@ -84,13 +82,16 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.segment(m)
 	case messages.SpaceFreed:
 		a.retry(math.MaxInt64)
+	case retryTick:
+		a.timer = nil
+		a.retry(math.MaxInt64)
 	case actors.BufferFree:
 		a.returned(m)
 	case actors.WindowWanted:
 		a.window(m)
 	case *actor.Stopping:
-		for _, r := range a.retries {
-			r.timer.Stop()
+		if a.timer != nil {
+			a.timer.Stop()
 		}
 		a.pool.close(a.cfg.Log)
 	}
@@ -100,9 +101,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 func (a *Actor) retry(end int64) {
 	for _, start := range slices.Sorted(maps.Keys(a.retries)) {
 		if start < end {
-			r := a.retries[start]
-			r.timer.Stop()
-			a.segment(r.wanted)
+			a.segment(a.retries[start])
 		}
 	}
 }
@@ -151,7 +150,10 @@ func (a *Actor) failed(m actors.SegmentWanted, err error) {
 		a.cfg.Space.Send(messages.SpaceProblem{Part: part, Err: err})
 	}
 	m.ReplyTo.Send(actors.SegmentFailed{Start: m.Start, Err: err})
-	a.retries[m.Start] = failure{timer: a.self.After(a.cfg.RetryPause, m), wanted: m}
+	a.retries[m.Start] = m
+	if a.timer == nil {
+		a.timer = a.self.After(a.cfg.RetryPause, retryTick{})
+	}
 }
 
 // room refuses a segment that would take what is reserved for others.

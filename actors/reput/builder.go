@@ -188,13 +188,14 @@ func (a *QueueBuilder) Receive(ctx actor.Context) {
 
 // takeOver has what recovery could not write, because the disk was full, written by the timer.
 func (a *QueueBuilder) takeOver() {
-	a.cfg.Table.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if q.Pending() > 0 && ShardOf(key, a.cfg.Shards) == a.cfg.Shard {
-			if st, err := a.state(key); err == nil {
-				a.flush.touch(st)
-			}
-		}
+	pending := a.cfg.Table.InOrder(func(q *consumequeue.Queue) bool {
+		return q.Pending() > 0 && ShardOf(q.Key(), a.cfg.Shards) == a.cfg.Shard
 	})
+	for _, q := range pending {
+		if st, err := a.state(q.Key()); err == nil {
+			a.flush.touch(st)
+		}
+	}
 	a.countPending()
 	a.armTick()
 }

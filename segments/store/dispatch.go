@@ -285,6 +285,7 @@ func (d *dispatcher) hasAllKeys(req *messages.DispatchRequest) (bool, error) {
 // queueStates keeps something for each queue, found without allocating by the bytes of the topic.
 type queueStates[T any] struct {
 	topics map[string]map[int32]*T
+	all    []*T // in the order they came, so that a recovery writes in the same order each time
 	fresh  func(messages.QueueKey) *T
 }
 
@@ -303,16 +304,15 @@ func (s *queueStates[T]) of(topic []byte, id int32) *T {
 	if !ok {
 		t = s.fresh(messages.QueueKey{Topic: string(topic), QueueID: id})
 		queues[id] = t
+		s.all = append(s.all, t)
 	}
 	return t
 }
 
 // each calls fn for every state.
 func (s *queueStates[T]) each(fn func(*T)) {
-	for _, queues := range s.topics {
-		for _, t := range queues {
-			fn(t)
-		}
+	for _, t := range s.all {
+		fn(t)
 	}
 }
 

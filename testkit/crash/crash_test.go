@@ -143,7 +143,8 @@ func TestASeedRepeats(t *testing.T) {
 		var runs []string
 		for len(runs) < window || repeated(runs[len(runs)-window:]) < same {
 			if len(runs) == most {
-				t.Fatalf("seed %d: two of its runs:\n%s", seed, difference(runs[most-2], runs[most-1]))
+				other := slices.IndexFunc(runs[most-window:], func(r string) bool { return r != runs[most-1] })
+				t.Fatalf("seed %d: two of its runs:\n%s", seed, difference(runs[most-window+other], runs[most-1]))
 			}
 			runs = append(runs, trace(t, seed))
 		}

@@ -60,13 +60,17 @@ func (c *control) look(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// watch calls changed with each change, until the context ends or etcd can't be watched. The error says why.
-func (c *control) watch(ctx context.Context, from int64, changed func()) error {
+// watch calls changed with each change, until it fails, the context ends or etcd can't be watched. The error says why.
+func (c *control) watch(ctx context.Context, from int64, changed func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for answer := range c.client.Watch(clientv3.WithRequireLeader(ctx), c.prefix, clientv3.WithPrefix(), clientv3.WithRev(from)) {
 		if err := answer.Err(); err != nil {
 			return fmt.Errorf("watch the cluster's keys: %w", err)
 		}
-		changed()
+		if err := changed(); err != nil {
+			return err
+		}
 	}
 	return context.Cause(ctx)
 }

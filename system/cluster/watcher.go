@@ -24,7 +24,8 @@ func (w *watcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		v, err := w.look(ctx)
 		if err == nil {
-			err = w.ctl.watch(ctx, v.at+1, func() { _, _ = w.look(ctx) }) // what fails here is seen at the next change, or by the watch
+			// A look fails while etcd has no leader itself; there may be no other change for a long time, so it is repeated.
+			err = w.ctl.watch(ctx, v.at+1, func() error { _, err := w.look(ctx); return err })
 		}
 		if ctx.Err() != nil {
 			return

@@ -85,7 +85,6 @@ func TestAScrubHoldsNoStopUp(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, s.Close(t.Context()))
 		require.Less(t, time.Since(began), time.Minute)
-		require.EqualValues(t, 1, x.Status().Passes)
-		require.Positive(t, x.Status().Messages)
+		require.Positive(t, x.Status().Messages, "it was in the middle of a pass: its first, or the one after an empty one")
 	})
 }

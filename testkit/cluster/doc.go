@@ -10,5 +10,5 @@
 //   - What a reader has seen at an offset stays there, and a queue's end never goes back behind what was seen.
 //   - The commit logs of all nodes are the same bytes.
 //
-// `go test ./testkit/cluster` does 5 rounds; ACTORMQ_CLUSTER_ROUNDS=50 go test -timeout 30m ./testkit/cluster -v does 50.
+// `go test ./testkit/cluster` does 3 rounds; ACTORMQ_CLUSTER_ROUNDS=50 go test -timeout 30m ./testkit/cluster -v does 50.
 package cluster

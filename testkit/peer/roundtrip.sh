@@ -39,7 +39,7 @@ stop() { # SIGTERM: exit status 0 within 5 s
 }
 trap '[ -z "$node_pid" ] || kill $node_pid 2>/dev/null || true' EXIT
 compare() { # compare STORE LEDGER
-  "$dir/actormq" store dump "$1" --json "$1.ours.json"
+  "$dir/actormq" store dump "$1" --json "$1.ours.json" --slots 5000
   java -jar "$dir/peer/target/rmqpeer.jar" dump "$1" "$1.peer.json" \
     --commitlog-size 1048576 --cq-size 60000 --slots 5000 --index-num 20000
   "$dir/compare" "$1.ours.json" "$1.peer.json" "$2"

@@ -240,7 +240,7 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	reader, err := s.cast.spawn(readerRole(d.Name), reput.New(reput.Config{
 		Log: s.log, From: from, Bell: bell, Limit: limit, Delay: s.delays.Millis, Role: readerRole(d.Name),
 		Follower: s.opt.Role == messages.Slave,
-		Builders: []reput.Builder{{Name: d.Name, Mailbox: s.cast.ports[dispatcherRole(d.Name)], Credit: extensionCredit}},
+		Builders: []reput.Builder{{Name: d.Name, Mailbox: s.cast.port(dispatcherRole(d.Name)), Credit: extensionCredit}},
 		OnDamage: a.Damaged, OnFailed: a.ReaderFailed, Logger: s.opt.Logger,
 	}), s.blocking(readerRole(d.Name)))
 	if err != nil {

@@ -3,7 +3,9 @@ package system
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -26,6 +28,7 @@ const inlineBatches = 16
 // cast is the store's actors, in an actor system of their own that has no remote: nobody outside can stop them.
 type cast struct {
 	system *actor.ActorSystem
+	mu     sync.RWMutex // of the two maps: services of the user's run while others are still being made
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
 	gate   mailbox.Gate // nobody runs before everybody has a name: what is sent to a name that is not there yet is lost
@@ -68,8 +71,28 @@ func (c *cast) spawn(role actors.Role, a actor.Actor, mb *mailbox.Combining) (ac
 	if err != nil {
 		return actors.Peer{}, fmt.Errorf("spawn %s: %w", role, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.pids[role], c.ports[role] = pid, mb
 	return actors.NewPeer(c.system.Root, pid), nil
+}
+
+func (c *cast) pid(role actors.Role) *actor.PID {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.pids[role]
+}
+
+func (c *cast) port(role actors.Role) *mailbox.Combining {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.ports[role]
+}
+
+func (c *cast) allPorts() map[actors.Role]*mailbox.Combining {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return maps.Clone(c.ports)
 }
 
 // address is the peer of a role that is still to be spawned.
@@ -111,7 +134,7 @@ func (s *Store) onFailed(m messages.Failed) {
 		s.SetFlag(messages.FlagNotWriteable, m.Cause)
 	}
 	for _, role := range []actors.Role{actors.RoleWriter, actors.RoleFlusher} {
-		if pid := s.cast.pids[role]; pid != nil && string(role) != m.Role {
+		if pid := s.cast.pid(role); pid != nil && string(role) != m.Role {
 			go s.cast.system.Root.Send(pid, m)
 		}
 	}
@@ -148,10 +171,10 @@ func (s *Store) spawnFlusher() error {
 
 // peer is an actor that is there already; the zero Peer when it is not.
 func (s *Store) peer(role actors.Role) actors.Peer {
-	if s.cast.pids[role] == nil {
+	if s.cast.pid(role) == nil {
 		return actors.Peer{}
 	}
-	return actors.NewPeer(s.cast.system.Root, s.cast.pids[role])
+	return actors.NewPeer(s.cast.system.Root, s.cast.pid(role))
 }
 
 func (s *Store) spawnBuilders() error {
@@ -193,9 +216,9 @@ func (s *Store) onDamage(d messages.LogDamage) {
 }
 
 func (s *Store) spawnDispatcher() error {
-	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Mailbox: s.cast.ports[actors.RoleQueueBuilder]}}
+	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Mailbox: s.cast.port(actors.RoleQueueBuilder)}}
 	if s.index != nil {
-		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Mailbox: s.cast.ports[actors.RoleIndexer], Credit: 64})
+		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Mailbox: s.cast.port(actors.RoleIndexer), Credit: 64})
 	}
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
@@ -259,7 +282,7 @@ func (s *Store) spawnWriter() error {
 	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, ByWrite: o.FlushDiskType == SyncFlush,
 		Crowded:   s.crowded,
-		Flusher:   s.cast.ports[actors.RoleFlusher],
+		Flusher:   s.cast.port(actors.RoleFlusher),
 		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}

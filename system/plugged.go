@@ -12,6 +12,7 @@ import (
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/extension"
+	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/actors/reput"
 	"github.com/actormq/actormq/messages"
 )
@@ -192,6 +193,8 @@ func (s *Store) listeners() ([]reput.Listener, error) {
 
 // plugIn starts dispatchers and services; what they may need is running.
 func (s *Store) plugIn() error {
+	s.cast.gate = new(mailbox.Gate)
+	defer s.cast.gate.Open()
 	for i, d := range s.opt.Dispatchers {
 		if err := s.spawnExtension(d, s.plugged.bells[i]); err != nil {
 			return fmt.Errorf("dispatcher %s: %w", d.Name, err)
@@ -237,10 +240,10 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	if _, err := s.spawnPlug(d.Name, dispatcherRole(d.Name), a); err != nil {
 		return err
 	}
-	reader, err := s.cast.spawn(readerRole(d.Name), reput.New(reput.Config{
+	reader, err := s.cast.spawnLast(readerRole(d.Name), reput.New(reput.Config{
 		Log: s.log, From: from, Bell: bell, Limit: limit, Delay: s.delays.Millis, Role: readerRole(d.Name),
 		Follower: s.opt.Role == messages.Slave,
-		Builders: []reput.Builder{{Name: d.Name, Mailbox: s.cast.port(dispatcherRole(d.Name)), Credit: extensionCredit}},
+		Builders: []reput.Builder{{Name: d.Name, Mailbox: s.cast.ports[dispatcherRole(d.Name)], Credit: extensionCredit}},
 		OnDamage: a.Damaged, OnFailed: a.ReaderFailed, Logger: s.opt.Logger,
 	}), s.blocking(readerRole(d.Name)))
 	if err != nil {
@@ -282,7 +285,7 @@ func (s *Store) startOf(d Dispatcher) (Position, messages.PhysicalOffset, error)
 }
 
 func (s *Store) spawnPlug(name string, role actors.Role, a plugActor) (actors.Peer, error) {
-	peer, err := s.cast.spawn(role, a, s.blocking(role))
+	peer, err := s.cast.spawnLast(role, a, s.blocking(role))
 	if err == nil {
 		s.cast.last = append(s.cast.last, peer)
 		s.plugged.running = append(s.plugged.running, plug{name: name, peer: peer, status: a.Status})

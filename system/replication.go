@@ -79,7 +79,7 @@ func (s *Store) spawnFollower() error {
 	}
 	var flusher *mailbox.Combining
 	if o.FlushDiskType == SyncFlush {
-		flusher = s.cast.port(actors.RoleFlusher)
+		flusher = s.cast.ports[actors.RoleFlusher]
 	}
 	s.follower = ha.NewFollower(ha.FollowerConfig{
 		Log: s.log, Writer: s.writer, Flusher: flusher, Master: o.HAMaster, FullCopy: o.HAFullCopy, Heartbeat: o.HAHeartbeat,

@@ -62,7 +62,7 @@ func (s *Store) Stats() Stats {
 	for i, why := range refusals {
 		st.Refused[why] = s.admission.refused[i].Load()
 	}
-	for role, port := range s.cast.allPorts() {
+	for role, port := range s.cast.ports {
 		st.Mailboxes[role] = port.UserMessageCount()
 	}
 	return st

@@ -28,7 +28,7 @@ func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
 	if err := c.flush(ctx); err != nil {
 		return err
 	}
-	if c.pid(actors.RoleIndexer) != nil {
+	if c.pids[actors.RoleIndexer] != nil {
 		c.send(actors.RoleIndexer, messages.LeaveIndex{})
 	}
 	if err := c.await(ctx, end); err != nil {
@@ -39,7 +39,7 @@ func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
 	if _, err := queues.Wait(ctx); err != nil {
 		return fmt.Errorf("flush the consume queues: %w", err)
 	}
-	if c.pid(actors.RoleIndexer) != nil {
+	if c.pids[actors.RoleIndexer] != nil {
 		index := messages.NewAnswer[int64]()
 		c.send(actors.RoleIndexer, messages.FlushIndex{Answer: index})
 		_, err := index.Wait(ctx)
@@ -60,7 +60,7 @@ func (c *cast) flush(ctx context.Context) error {
 	return nil
 }
 
-func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pid(role), message) }
+func (c *cast) send(role actors.Role, message any) { c.system.Root.Send(c.pids[role], message) }
 
 // stopOrder stops whoever sends before whoever is sent to, so that nothing goes to an actor that has gone.
 var stopOrder = []actors.Role{
@@ -83,7 +83,7 @@ func (c *cast) stopAll() {
 
 // stop ends one actor, if it is there; one that has ended already is no error.
 func (c *cast) stop(role actors.Role) {
-	if pid := c.pid(role); pid != nil {
+	if pid := c.pids[role]; pid != nil {
 		_ = c.system.Root.StopFuture(pid).Wait() // a timeout of 10 s of its own: what hangs is left behind
 	}
 }

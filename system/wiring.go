@@ -3,9 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,10 +26,11 @@ const inlineBatches = 16
 // cast is the store's actors, in an actor system of their own that has no remote: nobody outside can stop them.
 type cast struct {
 	system *actor.ActorSystem
-	mu     sync.RWMutex // of the two maps: services of the user's run while others are still being made
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
-	gate   mailbox.Gate // nobody runs before everybody has a name: what is sent to a name that is not there yet is lost
+	// gate: nobody runs before everybody has a name, or what is sent to a name that is not there yet is lost; and the maps are
+	// whole before anybody looks into them. First the store's own actors wait at one, then the extensions at the next.
+	gate *mailbox.Gate
 	// indexLeft: there was no room for all of the index when the store was stopped.
 	indexLeft bool
 	last      []actors.Peer // of the extensions, in this order: stopped after all others, which tell them something to the end
@@ -61,38 +60,27 @@ func newCast(opt Options) *cast {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(slogFactory(opt.Logger)),
 		actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
 	actors.TakeCensus(system)
-	return &cast{system: system, pids: map[actors.Role]*actor.PID{}, ports: map[actors.Role]*mailbox.Combining{}}
+	return &cast{system: system, pids: map[actors.Role]*actor.PID{}, ports: map[actors.Role]*mailbox.Combining{}, gate: new(mailbox.Gate)}
 }
 
-// spawn starts one actor under its role's name.
+// spawn starts one of the store's own actors under its role's name.
 func (c *cast) spawn(role actors.Role, a actor.Actor, mb *mailbox.Combining) (actors.Peer, error) {
+	peer, err := c.spawnLast(role, a, mb)
+	if err == nil {
+		c.pids[role] = peer.PID()
+	}
+	return peer, err
+}
+
+// spawnLast starts an actor that no role names: the store's own may be running, and looking each other up.
+func (c *cast) spawnLast(role actors.Role, a actor.Actor, mb *mailbox.Combining) (actors.Peer, error) {
 	props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithMailbox(mb.Producer()))
 	pid, err := c.system.Root.SpawnNamed(props, pidName(role))
 	if err != nil {
 		return actors.Peer{}, fmt.Errorf("spawn %s: %w", role, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pids[role], c.ports[role] = pid, mb
+	c.ports[role] = mb
 	return actors.NewPeer(c.system.Root, pid), nil
-}
-
-func (c *cast) pid(role actors.Role) *actor.PID {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.pids[role]
-}
-
-func (c *cast) port(role actors.Role) *mailbox.Combining {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.ports[role]
-}
-
-func (c *cast) allPorts() map[actors.Role]*mailbox.Combining {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return maps.Clone(c.ports)
 }
 
 // address is the peer of a role that is still to be spawned.
@@ -111,7 +99,7 @@ func (s *Store) prompt(role actors.Role) *mailbox.Combining { return s.mailbox(r
 
 func (s *Store) mailbox(role actors.Role, inline int) *mailbox.Combining {
 	return mailbox.New(mailbox.Options{
-		Gate: &s.cast.gate, Limit: s.opt.MaxPendingPuts + 1024, InlineBatches: inline, OnPanic: func(reason any, stack []byte) {
+		Gate: s.cast.gate, Limit: s.opt.MaxPendingPuts + 1024, InlineBatches: inline, OnPanic: func(reason any, stack []byte) {
 			s.opt.Logger.Error().Str("role", string(role)).Interface("panic", reason).Bytes("stack", stack).Msg("an actor panicked")
 		},
 	})
@@ -134,7 +122,7 @@ func (s *Store) onFailed(m messages.Failed) {
 		s.SetFlag(messages.FlagNotWriteable, m.Cause)
 	}
 	for _, role := range []actors.Role{actors.RoleWriter, actors.RoleFlusher} {
-		if pid := s.cast.pid(role); pid != nil && string(role) != m.Role {
+		if pid := s.cast.pids[role]; pid != nil && string(role) != m.Role {
 			go s.cast.system.Root.Send(pid, m)
 		}
 	}
@@ -171,10 +159,10 @@ func (s *Store) spawnFlusher() error {
 
 // peer is an actor that is there already; the zero Peer when it is not.
 func (s *Store) peer(role actors.Role) actors.Peer {
-	if s.cast.pid(role) == nil {
+	if s.cast.pids[role] == nil {
 		return actors.Peer{}
 	}
-	return actors.NewPeer(s.cast.system.Root, s.cast.pid(role))
+	return actors.NewPeer(s.cast.system.Root, s.cast.pids[role])
 }
 
 func (s *Store) spawnBuilders() error {
@@ -216,9 +204,9 @@ func (s *Store) onDamage(d messages.LogDamage) {
 }
 
 func (s *Store) spawnDispatcher() error {
-	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Mailbox: s.cast.port(actors.RoleQueueBuilder)}}
+	builders := []reput.Builder{{Name: string(actors.RoleQueueBuilder), Mailbox: s.cast.ports[actors.RoleQueueBuilder]}}
 	if s.index != nil {
-		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Mailbox: s.cast.port(actors.RoleIndexer), Credit: 64})
+		builders = append(builders, reput.Builder{Name: string(actors.RoleIndexer), Mailbox: s.cast.ports[actors.RoleIndexer], Credit: 64})
 	}
 	s.grown = actors.NewBell(s.cast.address(actors.RoleDispatcher), messages.Announce(messages.LogGrown{}))
 	a := reput.New(reput.Config{
@@ -282,7 +270,7 @@ func (s *Store) spawnWriter() error {
 	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, ByWrite: o.FlushDiskType == SyncFlush,
 		Crowded:   s.crowded,
-		Flusher:   s.cast.port(actors.RoleFlusher),
+		Flusher:   s.cast.ports[actors.RoleFlusher],
 		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}
@@ -292,7 +280,7 @@ func (s *Store) spawnWriter() error {
 	s.replicated(&conf)
 	w := writer.New(conf)
 	s.writer = mailbox.New(mailbox.Options{
-		Gate: &s.cast.gate, TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w,
+		Gate: s.cast.gate, TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w,
 		OnPanic: w.Panicked,
 	})
 	s.admission.queueing = func() time.Duration { return max(s.writer.Queueing(), w.Parked()) }

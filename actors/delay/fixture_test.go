@@ -1,7 +1,6 @@
 package delay_test
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"sync"
@@ -48,25 +47,7 @@ type rig struct {
 	scheduler *delay.Scheduler
 	peer      actors.Peer
 	flushing  actors.Peer
-	lines     lines
-}
-
-// lines is the log that the actors write.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	lines     fixture.Said // the log that the actors write
 }
 
 func newRig(t *testing.T, levels string, change func(*delay.Config)) *rig {

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,19 +13,8 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/testkit/fixture"
 )
-
-// size is a number of a test that an environment variable makes larger (docs/TESTING.md).
-func size(t *testing.T, variable string, usual int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, variable)
-	return n
-}
 
 // parking is a store at which something happens between a pull's look and its parking.
 type parking struct {
@@ -65,7 +53,7 @@ func TestAMessageThatArrivesWhileThePullIsBeingParked(t *testing.T) {
 
 // L76: who asks far behind the end, again and again, is told where it goes on; that fills neither the log nor a topic.
 func TestOffsetsFarBeyondTheEndDoNotFillTheDisk(t *testing.T) {
-	var log lines
+	var log fixture.Said
 	w := run(t, func(c *gateway.Config) { c.Broker.Logger, c.Limits.Logger = zerolog.New(&log), zerolog.New(&log) })
 	w.topic("T", 1)
 	w.fill("T", 5)

@@ -10,6 +10,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 const freshQueues = 4
@@ -20,7 +21,7 @@ const freshQueues = 4
 func TestFreshTopicsReachTheirConsumers(t *testing.T) {
 	w := run(t)
 	const workers = 8
-	rounds := size(t, "ACTORMQ_BEAR_TOPICS", 80)
+	rounds := fixture.Number(t, "ACTORMQ_BEAR_TOPICS", 80)
 	var all sync.WaitGroup
 	for worker := range workers {
 		all.Go(func() {

@@ -1,13 +1,11 @@
 package gateway_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,26 +15,9 @@ import (
 
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/frames"
 )
-
-// lines collects log output.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // fieldNames are all ext fields that any recorded request has.
 func fieldNames() []string {
@@ -51,7 +32,7 @@ func fieldNames() []string {
 
 // Every code, with fields and bodies of all kinds: one answer or a closed connection, never a panic, and the node goes on.
 func TestEveryCodeBearsHostileInput(t *testing.T) {
-	var log lines
+	var log fixture.Said
 	w := run(t, func(c *gateway.Config) {
 		c.Broker.Logger = zerolog.New(&log)
 		c.Limits.Logger = zerolog.New(&log)

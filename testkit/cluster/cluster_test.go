@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,15 +28,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // offsetsLag is how old the offsets of groups may be that a new leader has: they are written each second, on a busy machine some seconds
 // late.
 const offsetsLag = 20 * time.Second
-
-func rounds(t *testing.T) int {
-	n, err := strconv.Atoi(os.Getenv("ACTORMQ_CLUSTER_ROUNDS"))
-	if err != nil {
-		return 3 // each harm once
-	}
-	t.Logf("%d rounds", n)
-	return n
-}
 
 // harm is what happens to a leader.
 type harm struct {
@@ -46,7 +37,7 @@ type harm struct {
 
 func TestNothingAcknowledgedIsLostWhenLeadersFail(t *testing.T) {
 	g := Build(t, 3)
-	g.rounds(rounds(t), []harm{
+	g.rounds(fixture.Number(t, "ACTORMQ_CLUSTER_ROUNDS", 3), []harm{ // each harm once
 		{"killed", g.Kill, func(id string) { g.Start(id) }}, {"paused", g.Pause, g.Resume},
 		{"stopped in order", g.Stop, func(id string) { g.Start(id) }},
 	})

@@ -35,20 +35,6 @@ func slower(n int) int {
 	return n
 }
 
-// number reads a number from the environment.
-func number(t *testing.T, name string, byDefault int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return byDefault
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // inBubble runs fn where time costs nothing.
 func inBubble(t *testing.T, fn func(t *testing.T)) {
 	t.Helper()
@@ -73,10 +59,10 @@ func config(seed uint64) crash.Config {
 //	CRASHES=10000 CRASH_FROM=500000 go test -v -timeout 2h -run TestCrashes ./testkit/crash    (other seeds)
 //	CRASH_SEED=17 go test -v -run TestCrashes ./testkit/crash
 func TestCrashes(t *testing.T) {
-	want, seed := number(t, "CRASHES", slower(500)), uint64(number(t, "CRASH_SEED", 0))
+	want, seed := fixture.Number(t, "CRASHES", slower(500)), uint64(fixture.Number(t, "CRASH_SEED", 0))
 	one := seed > 0
 	if !one {
-		seed = uint64(number(t, "CRASH_FROM", 0))
+		seed = uint64(fixture.Number(t, "CRASH_FROM", 0))
 	}
 	sum := crash.Result{At: map[string]int{}}
 	for began, chunk := time.Now(), 0; sum.Crashes < want && !t.Failed(); chunk++ {

@@ -18,6 +18,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/testkit/crash"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/process"
 )
 
@@ -34,7 +35,7 @@ type node struct {
 	program string
 	dir     string
 	broker  string
-	said    process.Said // of all its lives
+	said    fixture.Said // of all its lives
 }
 
 func buildNode(t *testing.T) *node {
@@ -171,11 +172,11 @@ func (l *load) total() int {
 //
 // Every seventh time the node is stopped for some time first (SIGSTOP) and must go on; every tenth time it ends in order.
 func TestKillingANode(t *testing.T) {
-	rounds := number(t, "KILL_ROUNDS", 3)
+	rounds := fixture.Number(t, "KILL_ROUNDS", 3)
 	n, l := buildNode(t), newLoad()
 	dir := crash.Directory{Params: sizes}
 	dir.Params.Dir = n.dir
-	rnd := rand.New(rand.NewPCG(uint64(number(t, "KILL_SEED", 1)), 5))
+	rnd := rand.New(rand.NewPCG(uint64(fixture.Number(t, "KILL_SEED", 1)), 5))
 	for round := range rounds {
 		n.start()
 		ctx, cancel := context.WithCancel(t.Context())

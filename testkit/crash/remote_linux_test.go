@@ -3,8 +3,6 @@ package crash_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system/remote/client"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/process"
 )
 
@@ -144,8 +143,7 @@ func (l *remoteLoad) check(ctx context.Context, t *testing.T) {
 // A client of the store endpoint puts and subscribes while the node is killed again and again. Nothing that was acknowledged is lost,
 // nothing is stored twice though puts are repeated, and the subscription goes on where it was.
 func TestKillingANodeUnderARemoteClient(t *testing.T) {
-	rounds, _ := strconv.Atoi(os.Getenv("KILL_ROUNDS"))
-	rounds = max(rounds, 3)
+	rounds := max(fixture.Number(t, "KILL_ROUNDS", 3), 3)
 	n := buildNode(t)
 	address := process.Port(t, 1).String()
 	n.start("remoteListen=" + address)

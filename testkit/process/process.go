@@ -2,43 +2,23 @@ package process
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // patience is how long a node may take to start and to end.
 const patience = time.Minute
-
-// Said is what a process says, and may go on over several lives. Safe for concurrent use.
-type Said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *Said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-// String is all of it.
-func (s *Said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
 
 // Build builds the program into a folder and returns its path.
 func Build(dir string) (string, error) {
@@ -86,13 +66,13 @@ func free(first, row int) bool {
 // Process is a node that runs.
 type Process struct {
 	t     testing.TB
-	said  *Said
+	said  *fixture.Said
 	cmd   *exec.Cmd
 	ended chan error
 }
 
 // Start starts `program node args` and returns when it serves. Standard error goes to said.
-func Start(t testing.TB, said *Said, program string, args ...string) *Process {
+func Start(t testing.TB, said *fixture.Said, program string, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, said: said, cmd: exec.Command(program, append([]string{"node"}, args...)...), ended: make(chan error, 1)}
 	p.cmd.Stderr = said

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages/remoting"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 const (
@@ -172,7 +173,7 @@ func (n *node) receive(ctx context.Context, t *testing.T, queue int32, from *pla
 //	STRAIN_SECONDS=300 STRAIN_CONNECTIONS=200 go test -v -timeout 15m -run TestEveryBody ./testkit/strain
 func TestEveryBodyArrivesAsItWasSent(t *testing.T) {
 	n, streams := start(t), random(t)
-	connections := number(t, "STRAIN_CONNECTIONS", 50)
+	connections := fixture.Number(t, "STRAIN_CONNECTIONS", 50)
 	pause := time.Duration(connections) * time.Second / sendsASecond
 	p := &places{early: map[string]bool{}, missing: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 // hostile are beginnings of connections after which nothing good comes.
@@ -86,7 +88,7 @@ func TestHostilePeersOnEveryPort(t *testing.T) {
 	before := n.anonymous(t)
 	over := make(chan struct{})
 	var attackers sync.WaitGroup
-	peers := number(t, "STRAIN_PEERS", 50)
+	peers := fixture.Number(t, "STRAIN_PEERS", 50)
 	failures := make(chan error, peers*len(n.ports))
 	for _, port := range n.ports {
 		for range peers / len(n.ports) {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/client"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/process"
 )
 
@@ -44,26 +44,14 @@ const patience = time.Minute
 // queues of the topic T, which every test uses.
 const queues = 4
 
-// number is one that an environment variable changes.
-func number(t *testing.T, variable string, usual int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, variable)
-	return n
-}
-
 // span is how long a test puts the node under strain.
 func span(t *testing.T, usual int) time.Duration {
-	return time.Duration(number(t, "STRAIN_SECONDS", usual)) * time.Second
+	return time.Duration(fixture.Number(t, "STRAIN_SECONDS", usual)) * time.Second
 }
 
 // random is seeded by STRAIN_SEED, or by chance; the log says by what.
 func random(t *testing.T) func() *rand.Rand {
-	seed := uint64(number(t, "STRAIN_SEED", int(time.Now().UnixNano()&0x7fffffff)))
+	seed := uint64(fixture.Number(t, "STRAIN_SEED", int(time.Now().UnixNano()&0x7fffffff)))
 	t.Logf("STRAIN_SEED=%d", seed)
 	stream := uint64(0)
 	return func() *rand.Rand {
@@ -76,7 +64,7 @@ func random(t *testing.T) func() *rand.Rand {
 type node struct {
 	*process.Process
 
-	said   process.Said
+	said   fixture.Said
 	broker string
 	ports  map[string]string // by what they are for
 }

@@ -127,7 +127,9 @@ func recovered(t *testing.T, p picture) (there map[string]int, checks map[string
 		require.NoError(t, err, p.what)
 		producer := &asked{online: true}
 		var tx *system.Transactions
+		begun := make(chan struct{})
 		producer.answer = func(c messages.CheckTransaction) {
+			<-begun
 			var err error
 			switch string(c.Message.Body) {
 			case "first", "second":
@@ -140,6 +142,7 @@ func recovered(t *testing.T, p picture) (there map[string]int, checks map[string
 			}
 		}
 		tx = begin(t, s, system.TransactionOptions{Check: producer.check})
+		close(begun)
 		pass(130 * time.Second) // two rounds
 		for _, c := range producer.checks {
 			checks[string(c.Message.Body)]++

@@ -1,4 +1,5 @@
 // The library sets the global logger of gRPC at each start, which the race detector sees beside busy hosts.
+
 //go:build !race
 
 package main

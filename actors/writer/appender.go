@@ -14,6 +14,9 @@ import (
 // errNoRoom: the record does not fit into the rest of the segment, or there is no segment.
 var errNoRoom = errors.New("no room in the segment")
 
+// sizeBytes is the TOTALSIZE field at the start of a record (spec/store.md §2.1).
+const sizeBytes = 4
+
 // ErrRecordTooLarge: the records of a put do not fit into an empty segment (weakness W1 of the original, which answers
 // PUT_OK there).
 var ErrRecordTooLarge = errors.New("larger than a commit-log segment")
@@ -93,14 +96,12 @@ func (a *appender) append(p *messages.PutMessage) error {
 		at = 0 // spec/store.md §2.11: prepared and rollback records carry queue offset 0
 	}
 	first := messages.PhysicalOffset(a.seg.Start() + a.pos)
-	if err := a.place(p, at, first); err != nil {
-		return err
+	if p.Count != 1 {
+		if err := a.placeAll(p, at, first); err != nil {
+			return err
+		}
 	}
-	if a.byWrite {
-		a.staged = append(a.staged, p.Records...)
-	} else {
-		copy(a.data[a.pos:], p.Records)
-	}
+	a.lay(p, at, first)
 	a.pos += n
 	if takes {
 		*next = at + messages.QueueOffset(p.Count)
@@ -117,12 +118,26 @@ func (a *appender) append(p *messages.PutMessage) error {
 	return nil
 }
 
-// place fills in the three fields of each record that need the order.
-func (a *appender) place(p *messages.PutMessage, at messages.QueueOffset, first messages.PhysicalOffset) error {
-	if p.Count == 1 {
-		record.SetPlace(p.Records, at, first, a.storeMs)
-		return nil
+// lay copies records behind the tail, the size of the first one last: before it is there, a process that is killed leaves what
+// recovery reads as the end of the log. The place of a single record is filled in over there: filled in here, the copy would
+// wait for those bytes, and they for all of the record before. A panic leaves nothing staged.
+func (a *appender) lay(p *messages.PutMessage, at messages.QueueOffset, first messages.PhysicalOffset) {
+	dst, staged := a.data[a.pos:], a.staged
+	if a.byWrite {
+		staged = append(staged, p.Records...)
+		dst = staged[len(a.staged):]
+	} else {
+		copy(dst[sizeBytes:], p.Records[sizeBytes:])
 	}
+	if p.Count == 1 {
+		record.SetPlace(dst[:len(p.Records)], at, first, a.storeMs)
+	}
+	copy(dst, p.Records[:sizeBytes])
+	a.staged = staged
+}
+
+// placeAll fills in the three fields of each record of a batch that need the order.
+func (a *appender) placeAll(p *messages.PutMessage, at messages.QueueOffset, first messages.PhysicalOffset) error {
 	rest := p.Records
 	for i := range p.Count {
 		size := int(record.TotalSize(rest))

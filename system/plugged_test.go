@@ -3,13 +3,16 @@ package system_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/actors/extension"
@@ -408,4 +411,21 @@ func TestAListenerThatIsBehindMissesNothing(t *testing.T) {
 		require.Equal(t, want, ends, "and hears again")
 		require.NoError(t, s.Close(t.Context()))
 	})
+}
+
+// TestAStoreThatCannotStartEndsItsListeners: they are there before what fails, an address that is taken, and need not be waited for.
+func TestAStoreThatCannotStartEndsItsListeners(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	var said fixture.Said
+	opt := small(memfs.New())
+	opt.Logger = zerolog.New(&said)
+	opt.HAListen = taken.Addr().String()
+	opt.Listeners = []system.Listener{{Name: "hears", Handle: func(context.Context, map[messages.QueueKey]messages.QueueOffset) error { return nil }}}
+	_, err = system.Open(opt)
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	require.NotContains(t, said.String(), "left behind")
+	opt.HAListen = "127.0.0.1:0"
+	open(t, opt)
 }

@@ -71,7 +71,6 @@ var stopOrder = []actors.Role{
 
 // stopAll stops the actors that are there; each answers what it still holds.
 func (c *cast) stopAll() {
-	c.gate.Open()
 	for _, role := range stopOrder {
 		c.stop(role)
 	}

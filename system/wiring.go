@@ -38,6 +38,7 @@ type cast struct {
 
 // spawn makes the actors, those first whom the others tell, and then starts them.
 func (s *Store) spawn() error {
+	defer s.cast.gate.Open() // also when a step fails: those that are there already are stopped by what they are told
 	steps := []func() error{
 		s.spawnPullHold, s.spawnFlusher, s.spawnBuilders, s.spawnDispatcher, s.spawnReplicator, s.spawnAllocator, s.spawnCommitter,
 		s.spawnWriter, s.spawnCleaner, s.spawnScheduler, s.spawnFollower,
@@ -52,7 +53,6 @@ func (s *Store) spawn() error {
 			return err
 		}
 	}
-	s.cast.gate.Open()
 	return nil
 }
 

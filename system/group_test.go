@@ -170,3 +170,46 @@ func TestAReplicaIsCutWhereItsGroupWentOn(t *testing.T) {
 	caughtUp(t, m, a)
 	require.Equal(t, read(t, m, messages.QueueKey{Topic: "T"}, 0, 5), read(t, a, messages.QueueKey{Topic: "T"}, 0, 5))
 }
+
+// TestAnExtensionOfAReplicaSeesNothingThatIsUnconfirmed: what recovery has dispatched, another leader may not have.
+func TestAnExtensionOfAReplicaSeesNothingThatIsUnconfirmed(t *testing.T) {
+	var fenced atomic.Bool
+	ad := memfs.New()
+	m := open(t, leader(memfs.New(), &fenced))
+	a := open(t, replica(ad, "a"))
+	a.FollowLeader(m.HAAddress())
+	inSync(t, m, 2, "a")
+	until(t, "a put is acknowledged", func() bool {
+		r, err := m.Put(t.Context(), message("T", 0, "x"))
+		return err == nil && r.Status == messages.PutOK
+	})
+	require.NoError(t, a.Close(t.Context()))
+
+	opt := replica(ad, "a")
+	loading, serving, handled := make(chan error, 1), make(chan error, 1), make(chan messages.PhysicalOffset, 100)
+	get := func(s *system.Store) error {
+		r, err := s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, MaxMessages: 1})
+		if err == nil {
+			r.Release()
+		}
+		return err
+	}
+	opt.Dispatchers = []system.Dispatcher{{
+		Name: "loads",
+		Load: func(s *system.Store) (system.Position, bool, error) {
+			loading <- get(s)
+			return system.Position{}, false, nil
+		},
+		Handle: func(_ context.Context, b *system.Batch) error {
+			handled <- b.UpTo
+			return nil
+		},
+	}}
+	opt.Services = []system.Service{{Name: "gets", Run: func(_ context.Context, s *system.Store) error {
+		serving <- get(s)
+		return nil
+	}}}
+	a = open(t, opt)
+	require.ErrorIs(t, <-loading, system.ErrUnconfirmed)
+	require.ErrorIs(t, <-serving, system.ErrUnconfirmed)
+}

@@ -108,6 +108,9 @@ func Open(opt Options) (*Store, error) {
 	s.cast = newCast(opt)
 	s.cleaner = s.newCleaner()
 	s.preparePlugged()
+	s.sayReadOnly() // these first: what a service, or whoever is told of arrivals, does as soon as it runs counts too
+	s.awaitConfirmed()
+	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	err = s.spawn()
 	if err == nil && opt.Role != messages.Slave && opt.Group == nil && s.readOnly == nil {
 		s.delivering.Store(true)
@@ -128,12 +131,9 @@ func Open(opt Options) (*Store, error) {
 			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
 	}
 	s.sayPool()
-	s.sayReadOnly()
-	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	if s.index == nil && !opt.NoIndex {
 		s.indexBroken(fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
 	}
-	s.awaitConfirmed()
 	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).
 		Dur("a_power_cut_may_take", opt.atRisk()).Int64("log_min", int64(s.log.Min())).
 		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).

@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,6 +115,43 @@ func TestADiskThatCannotBeProvenIsReadOnly(t *testing.T) {
 	s = open(t, plain) // the disk is well again
 	require.Equal(t, []string{"x"}, read(t, s, m.Queue(), 0, 1))
 	put(t, s, m)
+}
+
+// TestAnExtensionFindsAReadOnlyStoreReadOnly from its first call on: what it put would only be in memory.
+func TestAnExtensionFindsAReadOnlyStoreReadOnly(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(small(disk))
+	require.NoError(t, err)
+	put(t, s, message("T", 0, "x"))
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, store.MarkUnproven(disk, store.Params{Dir: "store"}, 0, errDisk))
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindDataSync {
+			return errDisk
+		}
+		return nil
+	})
+	opt := small(disk)
+	loading, serving := make(chan error, 1), make(chan error, 1)
+	opt.Dispatchers = []system.Dispatcher{{
+		Name: "loads", Handle: func(context.Context, *system.Batch) error { return nil },
+		Load: func(s *system.Store) (system.Position, bool, error) {
+			_, err := s.Put(t.Context(), message("T", 0, "lost"))
+			loading <- err
+			return system.Position{}, false, nil
+		},
+	}}
+	opt.Services = []system.Service{{Name: "puts", Run: func(ctx context.Context, s *system.Store) error {
+		_, err := s.Put(ctx, message("T", 0, "lost"))
+		serving <- err
+		return nil
+	}}}
+	s, err = system.Open(opt)
+	require.NoError(t, err)
+	require.ErrorIs(t, <-loading, system.ErrReadOnly)
+	require.ErrorIs(t, <-serving, system.ErrReadOnly)
+	require.EqualValues(t, 1, s.MaxOffset(messages.QueueKey{Topic: "T"}))
+	require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
 }
 
 // TestAnUnprovenLogThatCannotBeReadKeepsTheStoreClosed.

@@ -5,6 +5,8 @@
 #      `actormq store verify` finds no damage. Then it is started as a master: it has every acknowledged message.
 #   2. RocketMQ's slave follows a node (SYNC_MASTER) under load, and goes on after the node was killed. Their commit logs are
 #      the same bytes, file by file, and RocketMQ reads every acknowledged message from its own.
+#   3. A node that follows RocketMQ's master under load is promoted (`actormq cluster promote --expect-offset N`). It has every
+#      acknowledged message, topic, group and offset, nothing that the old master takes afterwards, and takes messages itself.
 # Needs Go, JDK 11 or newer and Maven, or PEER_JAR=<built rmqpeer.jar>. DIR (default: a new temporary folder) keeps everything.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -93,8 +95,9 @@ cp -R "$dir/master/config" "$dir/master.config" # at its stop RocketMQ makes a t
 echo stop >&$keep; await "$dir/master.out" STOPPED
 stopnode $third
 same master slave
-for f in topics consumerOffset delayOffset subscriptionGroup; do
-  python3 - "$dir/master.config/$f.json" "$dir/slave/config/$f.json" "$f" <<'P' || fail "$f.json differs"
+told() { # told MASTERCONFIG SLAVE FILES...: what the slave has been told is what the master had
+  for f in "${@:3}"; do
+    python3 - "$dir/$1/$f.json" "$dir/$2/config/$f.json" "$f" <<'P' || fail "$f.json differs"
 import json, re, sys
 def load(p):
     text = re.sub(r'([{,]\s*)(\d+)(\s*:)', r'\1"\2"\3', open(p).read())
@@ -105,7 +108,9 @@ lacking = {k: (v, s.get(key, {}).get(k)) for k, v in m.get(key, {}).items() if s
 print(f"{sys.argv[3]}: {len(m.get(key, {}))} entries of the master, {len(lacking)} differ at the slave", *list(lacking.items())[:3])
 sys.exit(bool(lacking))
 P
-done
+  done
+}
+told master.config slave topics consumerOffset delayOffset subscriptionGroup
 "$dir/actormq" store verify "$dir/slave" --slots 5000
 cat "$dir/before.ledger" "$dir/load.ledger" "$dir/load2.ledger" > "$dir/all.ledger"
 "$dir/actormq" store dump "$dir/slave" --slots 5000 --json "$dir/slave.json"
@@ -140,4 +145,32 @@ java -jar "$jar" dump "$dir/theirs" "$dir/theirs.peer.json" "${theirs[@]}"
 "$dir/actormq" store dump "$dir/theirs" --slots 5000 --json "$dir/theirs.json"
 cat "$dir/ours.ledger" "$dir/ours2.ledger" > "$dir/ours.all"
 "$dir/compare" "$dir/theirs.json" "$dir/theirs.peer.json" "$dir/ours.all"
+echo "== a slave of RocketMQ's master is promoted"
+p=$((port + 80)) names=127.0.0.1:$((p + 9))
+real old $p --role async_master --ha-port $((p + 1)) --namesrv-port $((p + 9))
+"$dir/load" -broker 127.0.0.1:$p -topic Before -ledger "$dir/before.ledger" -seconds 2
+"$dir/load" -broker 127.0.0.1:$p -topic Load -ledger "$dir/load.ledger" -seconds 6 & load=$!
+node promoted $((p + 20)) --set brokerRole=SLAVE --set brokerId=1 --set brokerClusterName=MadeUpCluster --set haMasterAddress=127.0.0.1:$((p + 1)) \
+  --set haFullCopy=true --set namesrvAddr="$names"; new=$last
+"$dir/actormq" consume --namesrv "$names" --topic Before --group Readers --max 1000 > "$dir/received" 2> "$dir/consume.err"
+wait $load
+sleep 6 # the master writes its offsets every 5 s
+cp -R "$dir/old/config" "$dir/old.config"
+"$dir/actormq" cluster promote --expect-offset "$(peermax old)" 127.0.0.1:$((p + 20))
+# The old master does not know, and takes more: in the same queues, and in a topic of its own.
+"$dir/load" -broker 127.0.0.1:$p -topic Load -ledger "$dir/late.ledger" -seconds 2
+"$dir/load" -broker 127.0.0.1:$p -topic Late -ledger "$dir/late2.ledger" -seconds 1
+echo stop >&$keep; await "$dir/old.out" STOPPED
+"$dir/load" -broker 127.0.0.1:$((p + 20)) -topic Load -ledger "$dir/new.ledger" -seconds 2
+told old.config promoted topics consumerOffset subscriptionGroup
+stopnode $new
+cat "$dir/before.ledger" "$dir/load.ledger" "$dir/new.ledger" > "$dir/promoted.ledger"
+"$dir/actormq" store verify "$dir/promoted" --slots 5000
+"$dir/actormq" store dump "$dir/promoted" --slots 5000 --json "$dir/promoted.json"
+java -jar "$jar" dump "$dir/promoted" "$dir/promoted.peer.json" "${theirs[@]}"
+"$dir/compare" "$dir/promoted.json" "$dir/promoted.peer.json" "$dir/promoted.ledger"
+cat "$dir/late.ledger" "$dir/late2.ledger" | sed 's/.*"msgId":"\([^"]*\)".*/\1/' > "$dir/late.ids"
+[ -s "$dir/late.ids" ] || fail "the old master took nothing after the promotion"
+! grep -q -F -f "$dir/late.ids" "$dir/promoted.json" || fail "what the old master took after the promotion is in the new one"
+echo "nothing of the $(wc -l < "$dir/late.ids") messages that the old master took after the promotion is there"
 echo "all as it should be; everything is in $dir"

@@ -229,8 +229,8 @@ func TestRuleLocking(t *testing.T) {
 
 func TestRuleWords(t *testing.T) {
 	require.Empty(t, wording("a.go", []byte("passions and works, TOPIC_XXXX, todo\nhttps://example.org/work\n")))
-	text := strings.Join([]string{"One Ses" + "sion", "see /wo" + "rk/x", "GOPROXY=https://proxy.go" + "lang.org", "TO" + "DO: more"}, "\n")
-	require.Len(t, wording("a.md", []byte(text)), 4)
+	text := strings.Join([]string{"One Ses" + "sion", "see /wo" + "rk/x", "GOPROXY=https://proxy.go" + "lang.org", "TO" + "DO: more", "<<<<" + "<<< HEAD"}, "\n")
+	require.Len(t, wording("a.md", []byte(text)), 5)
 	require.True(t, isText([]byte("text")))
 	require.False(t, isText([]byte("bin\x00ary")))
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // words are what no file of the repository has, in either case: names of places where it was written, of the machines that
-// packages come from, and notes that somebody wanted to come back to. They are put together here, so that this file does
+// packages come from, notes that somebody wanted to come back to, and what a merge leaves that is not finished. They are put together here, so that this file does
 // not have them either.
-var words = regexp.MustCompile(`(?i)` + strings.Join([]string{
+var words = regexp.MustCompile(`(?im)` + strings.Join([]string{
 	"ses" + "sion", "sand" + "box", "/wo" + "rk/", "/tmp" + "/w/", `\bsha` + "red/", "helper" + " agent", "sub" + "agent",
 	`proxy\.go` + "lang", `sum\.go` + "lang", `repo1\.ma` + "ven", `repo\.ma` + "ven", `py` + `pi\.org`, "python" + "hosted",
-	`np` + `mjs\.org`, `cra` + `tes\.io`, `(?-i:\bTO` + `DO\b|\bFIX` + `ME\b)`,
+	`np` + `mjs\.org`, `cra` + `tes\.io`, `(?-i:\bTO` + `DO\b|\bFIX` + `ME\b)`, "^<<<<" + "<<< ", "^>>>>" + ">>> ",
 }, "|"))
 
 // wording looks for forbidden words in a text.

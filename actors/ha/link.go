@@ -160,16 +160,7 @@ func (l *link) report(end messages.PhysicalOffset) error {
 
 // next waits for a whole frame. The body is valid until the next call.
 func (l *link) next() (at messages.PhysicalOffset, body []byte, err error) {
-	if err := l.need(headerBytes); err != nil {
-		return 0, nil, err
-	}
-	for l.cfg.Group != nil {
-		confirmed, ok := parseConfirmed(l.in[l.from:])
-		if !ok {
-			break
-		}
-		l.cfg.Confirmed(confirmed)
-		l.from += headerBytes
+	for !l.header() {
 		if err := l.need(headerBytes); err != nil {
 			return 0, nil, err
 		}
@@ -186,14 +177,26 @@ func (l *link) next() (at messages.PhysicalOffset, body []byte, err error) {
 	return at, body, nil
 }
 
+// header tells whether the header of a frame has come. What a group's leader says is confirmed stands in front of it, and is handed on.
+func (l *link) header() bool {
+	for len(l.in)-l.from >= headerBytes {
+		confirmed, ok := parseConfirmed(l.in[l.from:])
+		if !ok || l.cfg.Group == nil {
+			return true
+		}
+		l.cfg.Confirmed(confirmed)
+		l.from += headerBytes
+	}
+	return false
+}
+
 // complete tells whether another frame with bytes is there already.
 func (l *link) complete() bool {
-	have := l.in[l.from:]
-	if len(have) < headerBytes {
+	if !l.header() {
 		return false
 	}
-	_, n, err := parseHeader(have)
-	return err == nil && n > 0 && len(have) >= headerBytes+n
+	_, n, err := parseHeader(l.in[l.from:])
+	return err == nil && n > 0 && len(l.in)-l.from >= headerBytes+n
 }
 
 // readBytes is how much is read at once: memory grows with what comes, not with what a header says.

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Store     broker.Store // required
 	Disk      vfs.Disk     // of the configuration files; required
-	Files     vfs.Disk     // of topics, groups and offsets alone; default Disk
+	Files     vfs.Disk     // of topics, groups and offsets alone, which then come with the log, as delay offsets do: a slave asks for none; default Disk
 	ConfigDir string       // of topics.json and the like; required
 	KVPath    string       // of the name server's kvConfig.json; default ConfigDir/kvConfig.json
 

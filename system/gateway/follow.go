@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -18,7 +20,7 @@ import (
 // follows tells whether the broker is a slave that takes over its master's configuration.
 func (n *Node) follows() bool { return n.broker.BrokerID != 0 && n.cfg.Join.Connect != nil }
 
-// startFollowing starts what takes over the master's topics, groups, offsets and delay offsets.
+// startFollowing starts what takes over the master's topics, groups, offsets and, where they do not come with the log, delay offsets.
 func (n *Node) startFollowing() error {
 	if !n.follows() {
 		return nil
@@ -30,8 +32,10 @@ func (n *Node) startFollowing() error {
 	n.taken = []ha.SyncStep{
 		{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, n.takeTopics)},
 		{What: "consumer offsets", Do: n.taking(call, remoting.RequestGetAllConsumerOffset, n.takeOffsets)},
-		{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, n.takeDelayOffsets)},
 		{What: "subscription groups", Do: n.taking(call, remoting.RequestGetAllSubscriptionGroupConfig, n.takeGroups)},
+	}
+	if n.cfg.Files == nil {
+		n.taken = append(n.taken, ha.SyncStep{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, n.takeDelayOffsets)})
 	}
 	sync := ha.NewConfigSync(ha.SyncConfig{
 		Steps: n.taken,
@@ -105,13 +109,29 @@ func (n *Node) takeOffsets(ctx context.Context, body []byte) error {
 	return n.broker.Offsets.Merge(ctx, body, false)
 }
 
-// takeDelayOffsets keeps them for a start as a master: a slave delivers nothing.
+// savedDelays is what was last saved of the master's delay offsets. A round and TakeOver may come together.
+type savedDelays struct {
+	mu   sync.Mutex
+	body []byte
+}
+
+// takeDelayOffsets keeps them for a start as a master: a slave delivers nothing. What is saved already is not saved again.
 func (n *Node) takeDelayOffsets(_ context.Context, body []byte) error {
+	n.delays.mu.Lock()
+	defer n.delays.mu.Unlock()
+	if bytes.Equal(body, n.delays.body) {
+		return nil
+	}
 	var offsets metadata.DelayOffsets
 	if err := json.Unmarshal(body, &offsets); err != nil {
 		return fmt.Errorf("read the master's delay offsets: %w", err)
 	}
-	return metadata.Save(n.cfg.Disk, n.file("delayOffset.json"), offsets)
+	n.delays.body = nil
+	if err := metadata.Save(n.cfg.Disk, n.file("delayOffset.json"), offsets); err != nil {
+		return err
+	}
+	n.delays.body = body
+	return nil
 }
 
 // promoted takes over from a name server who the master is, where no option says it.

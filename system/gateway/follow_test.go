@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,4 +79,51 @@ func TestASlaveTakesOverItsMastersConfiguration(t *testing.T) { // spec/store.md
 		return !there && s.store.MaxOffset(messages.QueueKey{Topic: "Gone"}) == 0
 	})
 	require.Equal(t, messages.NoOffset, b.Offsets.Lookup("G", messages.QueueKey{Topic: "Gone"}))
+}
+
+// A master whose delay offsets stay as they are costs a slave no write, and in a replica group nobody asks for them: they come with the log.
+func TestDelayOffsetsAreSavedWhenTheyHaveChanged(t *testing.T) {
+	var at, asked atomic.Int64
+	at.Store(17)
+	m := run(t, func(cfg *gateway.Config) {
+		cfg.Tools.DelayOffsets = func() map[int32]int64 { return map[int32]int64{3: at.Load()} }
+	})
+	follow := func(asked *atomic.Int64, more func(*gateway.Config)) *world {
+		return run(t, func(cfg *gateway.Config) {
+			cfg.Master, cfg.Broker.BrokerID = m.node.Addr("broker").String(), 1
+			cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+			cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) {
+				return func(ctx context.Context, address string, request *remoting.Command) (*remoting.Command, error) {
+					if request.Code == remoting.RequestGetAllDelayOffset {
+						asked.Add(1)
+					}
+					return askOnce(ctx, address, request)
+				}, func() {}
+			}
+			more(cfg)
+		})
+	}
+	s := follow(&asked, func(*gateway.Config) {})
+	file := s.store.ConfigDir() + "/delayOffset.json"
+	saved := func() int64 {
+		var table metadata.DelayOffsets
+		_, err := metadata.Load(s.disk, file, &table)
+		require.NoError(t, err)
+		return table.Offsets[3]
+	}
+	s.eventually(func() bool { return saved() == 17 })
+	require.NoError(t, s.disk.Remove(file))
+	from := asked.Load()
+	s.eventually(func() bool { return asked.Load() >= from+3 }) // two answers at least have been handled
+	require.Zero(t, saved())
+	at.Store(18)
+	s.eventually(func() bool { return saved() == 18 })
+
+	var inGroup atomic.Int64
+	g := follow(&inGroup, func(cfg *gateway.Config) { cfg.Files = cfg.Disk })
+	for _, topic := range []string{"First", "Second"} { // between the two lies the end of a round
+		m.topic(topic, 6)
+		g.eventually(func() bool { _, there := g.node.Broker().Topics.Lookup(topic); return there })
+	}
+	require.Zero(t, inGroup.Load())
 }

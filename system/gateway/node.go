@@ -46,6 +46,7 @@ type Node struct {
 
 	master    atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
 	taken     []ha.SyncStep          // of a slave: what it takes over from its master
+	delays    savedDelays            // of a slave
 	registrar *registrar.Registrar   // nil: there is no other name server
 	draining  atomic.Bool            // producers are sent to other brokers
 

@@ -48,9 +48,13 @@ func (p *pulling) hold() {
 	store.Park(&h.park) // looks once more: a message may have come since
 }
 
-// own copies what a pull that is not answered at once keeps of its request.
+// own copies what a pull that is not answered at once keeps of its request. Its topic is the topic's own name once it is checked.
 func (p *pulling) own() {
-	for _, s := range []*string{&p.h.ConsumerGroup, &p.h.Topic, &p.h.Subscription, &p.h.ExpressionType} {
+	if p.owned {
+		return
+	}
+	p.owned = true
+	for _, s := range []*string{&p.h.ConsumerGroup, &p.h.Subscription, &p.h.ExpressionType} {
 		*s = strings.Clone(*s)
 	}
 }

@@ -2,6 +2,7 @@ package consume
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type pulling struct {
 	filter filter
 	found  remoting.PullMessageAnswer
 	held   bool // it is, or has been, held back
+	owned  bool // it has strings of its own, and a goroutine of its own
 }
 
 // pull answers 11.
@@ -30,19 +32,21 @@ func (c *Consumers) pull(r *gateway.Request) {
 		p.fail(broker.Refuse(remoting.ResponseSystemError, "%v", err))
 		return
 	}
-	if _, known := c.b.Groups.Lookup(p.h.ConsumerGroup); !known {
-		// To make it takes a write to the disk. The client goes on meanwhile: one that seeks, say, asks for the queue's ends on
-		// the same connection, and must have them before this pull is answered with what it does not want any more.
-		p.own()
-		r.Go(p.begin)
-		return
-	}
 	p.begin(r)
 }
 
-// begin handles a pull for the first time.
-func (p *pulling) begin(*gateway.Request) {
-	if err := p.check(); err != nil {
+// begin handles a pull for the first time, and once more on a goroutine of its own when its group has to be made.
+func (p *pulling) begin(r *gateway.Request) {
+	err := p.check()
+	if errors.Is(err, errNewGroup) {
+		// To make it takes a write to the disk. The client goes on meanwhile: one that seeks, say, asks for the queue's ends on
+		// the same connection, and must have them before this pull is answered with what it does not want any more.
+		p.own()
+		p.h.Topic = strings.Clone(p.h.Topic)
+		r.Go(p.begin)
+		return
+	}
+	if err != nil {
 		p.fail(err)
 		return
 	}
@@ -89,14 +93,20 @@ func (p *pulling) check() error {
 	return err
 }
 
-// checkGroup finds the group's configuration, made if that is allowed.
+// errNewGroup: the group is to be made, which is nothing for the goroutine that reads the connection.
+var errNewGroup = errors.New("the group is not known yet")
+
+// checkGroup finds the group's configuration, made if that is allowed and the pull has a goroutine of its own.
 func (p *pulling) checkGroup() error {
 	config, ok := p.c.b.Groups.Lookup(p.h.ConsumerGroup)
 	if !ok {
+		if !p.owned {
+			return errNewGroup
+		}
 		ctx, cancel := p.c.b.Context()
 		defer cancel()
 		var err error
-		if config, err = p.c.b.Groups.Ensure(ctx, strings.Clone(p.h.ConsumerGroup)); err != nil {
+		if config, err = p.c.b.Groups.Ensure(ctx, p.h.ConsumerGroup); err != nil {
 			code, remark := broker.Code(err)
 			return broker.Refuse(code, "subscription group [%s] does not exist, %s", p.h.ConsumerGroup, remark)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/actormq/actormq/system"
@@ -45,7 +46,8 @@ var menu = []entry{
 	{"replicas", "/console/replicas", "Replicas"}, {"storage", "/console/storage", "Storage"}, {"actors", "/console/actors", "Actors"},
 }
 
-var templates = parse()
+// templates are parsed by whoever shows the first page: most processes show none.
+var templates = sync.OnceValue(parse)
 
 // parse reads each page together with the frame around it.
 func parse() map[string]*template.Template {
@@ -152,7 +154,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, p page, err error
 
 func (c *Console) write(w http.ResponseWriter, status int, p page) {
 	var out bytes.Buffer
-	if err := templates[p.Template].ExecuteTemplate(&out, "frame", c.around(p)); err != nil {
+	if err := templates()[p.Template].ExecuteTemplate(&out, "frame", c.around(p)); err != nil {
 		c.cfg.Logger.Error().Err(err).Str("page", p.Template).Msg("BUG: a template failed")
 		http.Error(w, "the page could not be made", http.StatusInternalServerError)
 		return

@@ -109,6 +109,11 @@ func (s *Store) onConfirmed(at messages.PhysicalOffset) {
 		close(s.group.reached)
 	}
 	s.grown.Ring()
+	if before < s.dispatched.Load() { // by recovery: the dispatcher does not tell of it again
+		for _, bell := range s.plugged.bells {
+			bell.Ring()
+		}
+	}
 }
 
 // dispatchAll ends the limit: a stop has to come to the log's end. What the group does not confirm is cut from the queues with the log.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
@@ -212,4 +213,11 @@ func TestAnExtensionOfAReplicaSeesNothingThatIsUnconfirmed(t *testing.T) {
 	a = open(t, opt)
 	require.ErrorIs(t, <-loading, system.ErrUnconfirmed)
 	require.ErrorIs(t, <-serving, system.ErrUnconfirmed)
+	loads := func() extension.Status { return a.Extensions()[0] }
+	require.Equal(t, "loads", loads().Name)
+	require.Zero(t, int64(loads().Position)+loads().LagBytes, "it is there up to what is confirmed")
+	require.Empty(t, handled)
+	a.FollowLeader(m.HAAddress())
+	until(t, "it is handed what has been confirmed", func() bool { return loads().Position == a.Status().WrittenTo })
+	require.LessOrEqual(t, <-handled, a.Confirmed())
 }

@@ -219,11 +219,12 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	if err != nil {
 		return err
 	}
-	limit := func() messages.PhysicalOffset { return messages.PhysicalOffset(s.dispatched.Load()) }
+	limit := func() messages.PhysicalOffset { // what recovery has dispatched may be unconfirmed
+		return min(messages.PhysicalOffset(s.dispatched.Load()), s.Confirmed())
+	}
 	if d.Durable {
-		limit = func() messages.PhysicalOffset {
-			return min(messages.PhysicalOffset(s.dispatched.Load()), s.FlushedTo())
-		}
+		built := limit
+		limit = func() messages.PhysicalOffset { return min(built(), s.FlushedTo()) }
 	}
 	handle := s.handlerOf(d)
 	cfg := extension.DispatcherConfig{

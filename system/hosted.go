@@ -97,10 +97,13 @@ func (s *Store) serving(name string) *hosted {
 	return s.plugged.services[name]
 }
 
-// lifeOf is the actor behind a dispatcher, a new one when there is none any more.
+// lifeOf is the actor behind a dispatcher, a new one when there is none any more; none begins once the lives are being ended.
 func (s *Store) lifeOf(d Dispatcher) (*hosted, error) {
 	s.plugged.mu.Lock()
 	defer s.plugged.mu.Unlock()
+	if s.plugged.hosting.Err() != nil {
+		return nil, messages.ErrClosed
+	}
 	if life := s.plugged.lives[d.Name]; life != nil {
 		select {
 		case <-life.dead:

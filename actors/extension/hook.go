@@ -57,6 +57,7 @@ type Hook struct {
 	board   *board
 	left    int         // calls that were given up and have not come back
 	reopen  *time.Timer // set while the function is left out
+	closed  bool        // it stays left out then
 }
 
 // hookCall is one call. Who sets over first has the last word: the function, or its caller that has waited long enough.
@@ -208,6 +209,9 @@ func (h *Hook) leaveOut(cause error) {
 	h.cfg.Logger.Error().Err(cause).Str("extension", h.cfg.Name).Dur("for", pause).Msg("a put hook is left out for a while")
 	h.board.change(func(s *Status) { s.LastError, s.LastFailed = cause, time.Now() })
 	h.reopen = time.AfterFunc(pause, func() { h.again(false) })
+	if h.closed {
+		h.reopen.Stop()
+	}
 	h.passBy()
 }
 
@@ -256,10 +260,11 @@ func (h *Hook) passBy() {
 // Resume has the function called again at once, whatever came of earlier calls.
 func (h *Hook) Resume() { h.again(true) }
 
-// Close ends what the hook has running of its own.
+// Close ends what the hook has running of its own; calls are still made, and one that is left out is so for good.
 func (h *Hook) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	if h.reopen != nil {
 		h.reopen.Stop()
 	}

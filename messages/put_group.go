@@ -36,5 +36,5 @@ func (g *PutGroup) Refuse(cause error) {
 	for _, p := range g.Puts[g.Next:] {
 		p.Result.Status, p.Err = ServiceNotAvailable, cause
 	}
-	g.Lead.Fulfil()
+	g.Lead.Refuse(cause)
 }

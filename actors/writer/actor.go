@@ -85,6 +85,7 @@ type Actor struct {
 
 	touched      byte                 // what warm has read: nobody looks at it
 	current      any                  // being appended; what a panic is blamed on
+	begun        int64                // the tail where current begins, in the current segment
 	alone        *messages.PutMessage // the same, of a put that is handled alone
 	panicOnFault bool                 // the goroutine's own setting, between enter and leave
 
@@ -122,6 +123,8 @@ func New(cfg Config) *Actor {
 type (
 	// parkExpired is the writer's own timer: the oldest parked put has reached its deadline.
 	parkExpired struct{}
+	// goOn appends what is parked: there is a segment.
+	goOn struct{}
 	// rebuilt ends a rebuild.
 	rebuilt struct {
 		offsets map[messages.QueueKey]messages.QueueOffset
@@ -142,6 +145,10 @@ func (w *Actor) Receive(ctx actor.Context) {
 		w.segmentFailed(m.Err)
 	case actors.WindowReady:
 		w.window.ready(m)
+	case goOn:
+		if !w.rebuilding {
+			w.guarded(w.unpark)
+		}
 	case parkExpired:
 		w.expireParked()
 	case messages.ForgetTopic:
@@ -176,11 +183,11 @@ func (w *Actor) ReceiveBatch(b *mailbox.Batch) {
 		w.current = m
 		w.warm(b.Peek())
 		w.take(m)
+		w.current = nil
 		if len(w.tail.staged) >= stageBytes {
 			w.settle()
 		}
 	}
-	w.current = nil
 	w.settle()
 	w.leave()
 }
@@ -283,6 +290,7 @@ func (w *Actor) take(m any) {
 
 // append stores a message; false when it has to wait for a segment.
 func (w *Actor) append(m any) bool {
+	w.begun = w.tail.pos
 	switch m := m.(type) {
 	case *messages.PutMessage:
 		if !w.appendOne(m) {
@@ -404,18 +412,22 @@ func (w *Actor) stopping() {
 }
 
 // Panicked is the OnPanic of the writer's mailbox: it is told of a panic while a message was being appended. What was
-// appended before it is answered; a memory fault in the map is an I/O error, anything else a bug.
+// appended before it is answered, what it has appended itself is taken back; a memory fault in the map is an I/O error,
+// anything else a bug.
 func (w *Actor) Panicked(reason any, stack []byte) {
 	w.leave()
 	m := w.current
 	if w.alone != nil {
-		m = w.alone
+		m, w.begun = w.alone, 0
 	}
 	w.current, w.alone = nil, nil
+	if m != nil {
+		w.tail.takeBack(max(w.begun, w.tail.published()))
+	}
 	w.settle()
 	if vfs.IsFault(reason) {
 		w.fail(vfs.FaultError("append to "+w.tail.segmentPath(), reason))
-		messages.Refuse(m, w.failed)
+		failPut(m, messages.ServiceNotAvailable, w.failed)
 		return
 	}
 	w.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("appending a put panicked")
@@ -428,12 +440,17 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 	w.fail(messages.ErrPanicked)
 }
 
+// failPut answers a message that is not stored. Of a group of which a part was appended, that part may be in the log, in the segment
+// before, say.
 func failPut(m any, status messages.PutStatus, cause error) {
 	switch m := m.(type) {
 	case *messages.PutMessage:
 		m.Fail(status, cause)
 	case *messages.PutGroup:
-		for _, p := range m.Puts[m.Next:] {
+		if m.Next > 0 {
+			status = messages.UnknownError
+		}
+		for _, p := range m.Puts {
 			p.Result.Status, p.Err = status, cause
 		}
 		m.Lead.Fail(status, cause) // its result is the last put's

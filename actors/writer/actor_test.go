@@ -198,6 +198,81 @@ func TestAPanicFailsItsOwnPutOnly(t *testing.T) {
 	})
 }
 
+// TestAGroupThatPanicsHalfWayIsNotThere, and neither what was appended before it nor what comes behind it suffers.
+func TestAGroupThatPanicsHalfWayIsNotThere(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		byWrite        bool
+		parked, before int // puts of the same batch: parked for the first segment, the group too; or in front of the group
+	}{
+		{"by write", true, 0, 0}, {"by write, behind others", true, 0, 2}, {"by write, parked", true, 2, 0},
+		{"through the map", false, 0, 0}, {"through the map, behind others", false, 0, 2}, {"through the map, parked", false, 2, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fixture.Bubble(t, func(t *testing.T) { groupThatPanics(t, c.byWrite, c.parked > 0, c.parked+c.before) })
+		})
+	}
+}
+
+func groupThatPanics(t *testing.T, byWrite, parked bool, before int) {
+	var meanwhile func() // while a put is appended: comes in the next batch
+	var r *rig
+	r = newRig(t, rigOptions{
+		sync: byWrite, rebuild: func() (map[messages.QueueKey]messages.QueueOffset, error) {
+			return map[messages.QueueKey]messages.QueueOffset{{Topic: "T"}: messages.QueueOffset(len(r.records()))}, nil
+		},
+		nowMs: func() int64 {
+			if fn := meanwhile; fn != nil {
+				meanwhile = nil
+				fn()
+			}
+			return 1
+		},
+	})
+	stored := 0
+	put := func() {
+		t.Helper()
+		p := r.put(r.message(0, 100))
+		require.NoError(t, p.Err)
+		require.EqualValues(t, stored, p.Result.QueueOffset)
+		stored++
+	}
+	if !parked {
+		put()
+	}
+	g := messages.NewPutGroup()
+	for i := range 5 {
+		g.Add(r.message(0, 100))
+		if i == 3 {
+			g.Puts[i].Records = g.Puts[i].Records[:5]
+		}
+	}
+	var others []*messages.PutMessage
+	meanwhile = func() {
+		for range before {
+			others = append(others, r.message(0, 100))
+			require.NoError(t, r.port.Post(others[len(others)-1].MailboxLink()))
+		}
+		require.NoError(t, r.port.Post(g.MailboxLink()))
+	}
+	put()
+	g.Lead.Wait()
+	for _, p := range append(g.Puts, g.Lead) {
+		require.Equal(t, messages.UnknownError, p.Result.Status)
+		require.ErrorIs(t, p.Err, messages.ErrPanicked)
+	}
+	for _, p := range others {
+		p.Wait()
+		require.NoError(t, p.Err)
+		stored++
+	}
+	for range 3 {
+		put()
+	}
+	require.Len(t, r.records(), stored)
+	r.stopNow()
+}
+
 func TestAFailedSyncEndsAcknowledgingForGood(t *testing.T) { // W5, L13
 	r := newRig(t, rigOptions{sync: true})
 	require.Equal(t, messages.PutOK, r.put(r.message(0, 10)).Result.Status)

@@ -58,6 +58,7 @@ func newAppender(log *commitlog.Log, offsets map[messages.QueueKey]messages.Queu
 
 func (a *appender) setOffsets(offsets map[messages.QueueKey]messages.QueueOffset) {
 	a.offsets = make(map[messages.QueueKey]*messages.QueueOffset, len(offsets))
+	a.undo = a.undo[:0]
 	for key, next := range offsets {
 		a.offsets[key] = &next
 	}

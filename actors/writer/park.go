@@ -134,12 +134,7 @@ func (w *Actor) noSegment() error { return errors.Join(ErrNoSegment, w.segmentEr
 
 func (w *Actor) refuseParked() {
 	for _, m := range w.parked {
-		if g, ok := m.(*messages.PutGroup); ok && g.Next > 0 { // a part of it may be in the log
-			g.Next = 0
-			failPut(g, messages.UnknownError, w.failed)
-			continue
-		}
-		messages.Refuse(m, w.failed)
+		failPut(m, messages.ServiceNotAvailable, w.failed)
 	}
 	w.parked = nil
 	w.noteParked()
@@ -196,6 +191,7 @@ func (w *Actor) roll() bool {
 		}
 		return false
 	}
+	w.begun = 0
 	next := w.ready[0]
 	w.ready = append(w.ready[:0], w.ready[1:]...)
 	w.tail.roll(next)
@@ -224,10 +220,9 @@ func (w *Actor) segmentReady(m actors.SegmentReady) {
 	}
 	// After failures they may come in any order.
 	slices.SortFunc(w.ready, func(a, b *segments.Segment) int { return cmp.Compare(a.Start(), b.Start()) })
-	if w.rebuilding || len(w.parked) == 0 {
-		return
+	if len(w.parked) > 0 {
+		w.self.Send(goOn{}) // a panic must not cost this message, whose segment would be refused
 	}
-	w.guarded(w.unpark)
 }
 
 // wantSegments asks for the next segment, and for the one behind it once the log has begun: an empty store needs just one.

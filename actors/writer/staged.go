@@ -30,6 +30,13 @@ func (a *appender) note(p *messages.PutMessage, next *messages.QueueOffset) {
 	}
 }
 
+// takeBack gives up what was appended behind a place in the current segment: only who then reads the offsets again, or appends no
+// more, may do so.
+func (a *appender) takeBack(pos int64) {
+	a.staged = a.staged[:max(0, int64(len(a.staged))-(a.pos-pos))]
+	a.pos = pos
+}
+
 // write writes what is staged to the file. When that fails it is as if nothing had been staged.
 func (a *appender) write() error {
 	b := a.staged
@@ -70,19 +77,11 @@ func (w *Actor) unwritten(cause error) {
 
 // failUnwritten answers a message that could not be written, or not all of it.
 func (w *Actor) failUnwritten(m any, cause error) {
-	status, err := messages.UnknownError, w.failed
-	if err == nil {
-		err = fmt.Errorf("%w: %w", messages.ErrDiskFull, cause)
+	if w.failed != nil {
+		failPut(m, messages.UnknownError, w.failed)
+		return
 	}
-	switch m := m.(type) {
-	case *messages.PutGroup:
-		m.Next = 0 // a part of it may be in the segment before
-	case *messages.PutMessage:
-		if w.failed == nil {
-			status = messages.ServiceNotAvailable
-		}
-	}
-	failPut(m, status, err)
+	failPut(m, messages.ServiceNotAvailable, fmt.Errorf("%w: %w", messages.ErrDiskFull, cause))
 }
 
 func (w *Actor) forgetGroups() {

@@ -2,6 +2,7 @@ package system_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -565,4 +566,65 @@ func TestAStopWithoutRoomForTheIndex(t *testing.T) {
 		}
 		closeIn(t, s)
 	})
+}
+
+// Weakness W16: an index that has no room holds consumers and deletions up for a few seconds only, and gets what it lacks once there
+// is room, without a start; a start, also after a kill, makes it complete, too.
+func TestAnIndexWithoutRoomHoldsNobodyUpAndIsCompletedLater(t *testing.T) {
+	for _, end := range []string{"room again", "stopped", "killed"} {
+		t.Run(end, func(t *testing.T) {
+			fixture.Bubble(t, func(t *testing.T) {
+				disk := memfs.New()
+				opt := small(disk)
+				opt.SegmentBytes = 1 << 20
+				s := openIn(t, opt)
+				p := &producer{t: t, store: s}
+				disk.Inject(func(op memfs.Op) error {
+					if op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index") {
+						return vfs.ErrNoSpace
+					}
+					return nil
+				})
+				putAll(t, s, message("Gone", 0, "x"))
+				began := time.Now()
+				for range 400 { // more than the index builder's credit
+					for p.put() != nil {
+						sleep(time.Second) // refused while the index waits for room
+					}
+					synctest.Wait()
+				}
+				require.Less(t, time.Since(began), 6*time.Second)
+				require.ErrorIs(t, s.Status().IndexCause, vfs.ErrNoSpace, "it is told")
+				require.NoError(t, s.Writable())
+				p.check()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				require.NoError(t, s.DeleteTopic(ctx, "Gone"))
+
+				switch end {
+				case "room again":
+					disk.Inject(nil)
+					sleep(5 * time.Second)
+				case "stopped":
+					closeIn(t, s)
+					disk.Inject(nil)
+					s = openIn(t, opt)
+				case "killed":
+					killed := disk.Clone()
+					disk.Inject(nil)
+					closeIn(t, s)
+					opt.Disk = killed
+					s = openIn(t, opt)
+				}
+				require.NoError(t, s.Status().IndexCause)
+				for _, body := range p.acked {
+					key, _, _ := strings.Cut(body, " ")
+					found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: "k" + key, MaxMessages: 2, EndMs: 1 << 60})
+					require.NoError(t, err)
+					require.Len(t, found, 1, "key %s", key)
+				}
+				closeIn(t, s)
+			})
+		})
+	}
 }

@@ -23,8 +23,9 @@ type Status struct {
 	Role  messages.BrokerRole
 	Flags messages.RunningFlags
 	Cause error // why puts are refused; nil while they are taken
-	// IndexCause is why the index is not built any further: new messages are not found by key until the next start builds it again. The
-	// original sets WRITE_INDEX_FILE_ERROR then and refuses puts; here it costs nobody a message (weakness W16 of the original).
+	// IndexCause is why the index is not built any further: new messages are not found by key until the next start builds it again. For
+	// want of room it lasts until there is room, and is nil again then. The original sets WRITE_INDEX_FILE_ERROR and refuses puts; here
+	// it costs nobody a message (weakness W16 of the original).
 	IndexCause error
 
 	WrittenTo    messages.PhysicalOffset // appended
@@ -85,10 +86,14 @@ func (s *Store) ClearFlag(flag messages.RunningFlags) {
 	}
 }
 
-// indexBroken notes that the index is not built any further; it must not block.
+// indexBroken notes that the index is not built any further, or, with nil, that it is complete again; it must not block.
 func (s *Store) indexBroken(cause error) {
+	if cause == nil {
+		s.state.index.Store(nil)
+		return
+	}
 	s.state.index.Store(&cause)
-	s.opt.Logger.Error().Err(cause).Msg("the index is not built any further: the next start builds it again")
+	s.opt.Logger.Error().Err(cause).Msg("the index is not built any further: the next start builds it again at the latest")
 }
 
 func (s *Store) changeFlag(change func(causes map[messages.RunningFlags]error)) {

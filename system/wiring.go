@@ -188,10 +188,15 @@ func (s *Store) spawnBuilders() error {
 	a := indexer.New(indexer.Config{
 		Index: s.index, Flusher: s.peer(actors.RoleFlusher), Space: s.cast.address(actors.RoleCleaner),
 		Interval: s.opt.QueueFlushThorough, Logger: s.opt.Logger,
-		OnBroken: s.indexBroken,
+		OnBroken: s.indexBroken, Reread: s.reread,
 	})
 	_, err = s.cast.spawn(actors.RoleIndexer, a, s.blocking(actors.RoleIndexer))
 	return err
+}
+
+// reread gives the index builder a part of the log once more.
+func (s *Store) reread(from, to messages.PhysicalOffset) (*messages.DispatchBatch, error) {
+	return reput.Reread(s.log, from, to, s.opt.Role == messages.Slave)
 }
 
 func (s *Store) onQueueProblem(p messages.QueueProblem) {

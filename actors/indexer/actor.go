@@ -22,7 +22,9 @@ type Config struct {
 	Flusher  actors.Peer   // told IndexFlushed
 	Interval time.Duration // between flushes; 0: 60 s
 	Space    actors.Peer   // told messages.SpaceProblem
-	// OnBroken is told once when the index is not built any further; it must not block.
+	// Reread reads from the log again what has been delivered: a batch at most, from one place to another.
+	Reread func(from, to messages.PhysicalOffset) (*messages.DispatchBatch, error)
+	// OnBroken is told when the index is not built any further, and nil when it is complete again; it must not block.
 	OnBroken func(error)
 	Logger   zerolog.Logger
 }
@@ -31,7 +33,9 @@ const (
 	defaultInterval = time.Minute
 	firstPause      = 100 * time.Millisecond // after a failed attempt, doubled each time
 	maxPause        = 2 * time.Second        // a deletion helps at once
-	patience        = 5 * time.Second        // with attempts that fail, but not for want of room
+	// patience is for attempts that fail. Deletions of topics and, once the credit is used up, consumers wait behind the index. It is
+	// less than the five seconds that RocketMQ's tools wait for an answer, and gives the cleaner time for a round.
+	patience = 3 * time.Second
 )
 
 // Actor is the index builder.
@@ -48,8 +52,9 @@ type Actor struct {
 	toldMs  int64
 	leaving bool      // the store is being stopped: room is not waited for
 	broken  error     // why the index is not built any further
+	behind  *backlog  // what it lacks for want of room; nil: nothing
 	short   bool      // Space has been told that there is no room
-	failing time.Time // since when every attempt has failed, not for want of room; zero: the last one has not
+	failing time.Time // since when every attempt has failed; zero: the last one has not
 }
 
 type (
@@ -78,6 +83,9 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.build()
 	case retryTick:
 		a.retry = nil
+		if a.behind != nil && !a.leaving {
+			a.catchUp()
+		}
 		a.build()
 	case flushTick:
 		a.tick = nil
@@ -94,7 +102,11 @@ func (a *Actor) Receive(ctx actor.Context) {
 			a.cfg.Logger.Error().Err(err).Int("deleted", n).Msg("deleting expired index files failed; it is tried again")
 		}
 	case messages.FlushIndex:
-		m.Answer.Complete(a.builtMs, a.flush())
+		err := a.flush()
+		if err == nil && a.behind != nil {
+			err = a.behind.cause
+		}
+		m.Answer.Complete(a.builtMs, err)
 	case *actor.Started:
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
 	case *actor.Stopping:
@@ -102,22 +114,18 @@ func (a *Actor) Receive(ctx actor.Context) {
 	}
 }
 
-// build builds what is held, unless an attempt has just failed.
+// build builds what is held, unless an attempt has just failed. What comes while the index is behind is read from the log later.
 func (a *Actor) build() {
-	for len(a.held) > 0 && a.retry == nil {
+	for len(a.held) > 0 && (a.retry == nil || a.behind != nil) {
 		d := a.held[0]
-		if err := a.buildBatch(d.Batch); err != nil {
+		if a.behind != nil {
+			a.behind.to = max(a.behind.to, d.Batch.UpTo)
+		} else if err := a.buildBatch(d.Batch); err != nil {
 			a.failed(err)
 			continue
+		} else {
+			a.wasBuilt(d.Batch)
 		}
-		if n := len(d.Batch.Requests); n > 0 {
-			a.builtMs = d.Batch.Requests[n-1].StoreTimestampMs
-		}
-		if a.short {
-			a.short = false
-			a.cfg.Space.Send(messages.SpaceProblem{Part: "index"})
-		}
-		a.pause, a.done, a.failing = 0, 0, time.Time{}
 		a.held[0] = nil
 		a.held = a.held[1:]
 		d.Built(nil)
@@ -126,6 +134,23 @@ func (a *Actor) build() {
 		a.held = nil
 	}
 	a.armTick()
+}
+
+// wasBuilt notes that a batch is in the index.
+func (a *Actor) wasBuilt(b *messages.DispatchBatch) {
+	if n := len(b.Requests); n > 0 {
+		a.builtMs = b.Requests[n-1].StoreTimestampMs
+	}
+	a.roomAgain()
+	a.pause, a.done, a.failing = 0, 0, time.Time{}
+}
+
+// roomAgain tells that the index wants no room any more.
+func (a *Actor) roomAgain() {
+	if a.short {
+		a.short = false
+		a.cfg.Space.Send(messages.SpaceProblem{Part: "index"})
+	}
 }
 
 // buildBatch puts what is left of a batch.
@@ -146,32 +171,31 @@ func (a *Actor) buildBatch(b *messages.DispatchBatch) (err error) {
 
 // failed gives the index up after a failed sync or a panic, or waits before the next attempt.
 func (a *Actor) failed(err error) {
-	if errors.Is(err, index.ErrFailed) {
+	full := errors.Is(err, vfs.ErrNoSpace)
+	switch {
+	case errors.Is(err, index.ErrFailed), full && a.leaving:
 		a.breakDown(err)
 		return
-	}
-	a.pause = min(max(2*a.pause, firstPause), maxPause)
-	if a.leaving && errors.Is(err, vfs.ErrNoSpace) {
-		a.breakDown(err)
+	case full && a.inVain():
+		a.breakOff(err)
 		return
-	}
-	if errors.Is(err, vfs.ErrNoSpace) {
-		if a.short {
-			a.retry = a.self.After(a.pause, retryTick{})
-			return // said already
-		}
-		a.short = true
-		a.cfg.Space.Send(messages.SpaceProblem{Part: "index", Err: err, Refuse: true})
-	} else if a.inVain() {
+	case a.inVain():
 		a.breakDown(fmt.Errorf("in vain for %v: %w", patience, err))
 		return
 	}
-	a.cfg.Logger.Error().Err(err).Dur("retry_in", a.pause).Msg("building the index failed; it is tried again")
+	a.pause = min(max(2*a.pause, firstPause), maxPause)
 	a.retry = a.self.After(a.pause, retryTick{})
+	if full && a.short {
+		return // said already
+	}
+	if full {
+		a.short = true
+		a.cfg.Space.Send(messages.SpaceProblem{Part: "index", Err: err, Refuse: true})
+	}
+	a.cfg.Logger.Error().Err(err).Dur("retry_in", a.pause).Msg("building the index failed; it is tried again")
 }
 
-// inVain tells whether attempts have been failing for so long, not for want of room, that consumers, who wait behind the index,
-// are worth more than it.
+// inVain tells whether attempts have been failing for so long that consumers, who wait behind the index, are worth more than it.
 func (a *Actor) inVain() bool {
 	if a.failing.IsZero() {
 		a.failing = time.Now()
@@ -184,7 +208,8 @@ func (a *Actor) breakDown(err error) {
 	if a.broken != nil {
 		return
 	}
-	a.broken = err
+	a.broken, a.behind = err, nil
+	a.roomAgain()
 	a.cfg.Logger.Error().Err(err).Str("role", string(actors.RoleIndexer)).
 		Msg("the index is not built any further: it is rebuilt at the next start")
 	if a.cfg.OnBroken != nil {

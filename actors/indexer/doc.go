@@ -5,8 +5,8 @@
 //	FlushIndex  make everything durable, tell the flusher IndexFlushed, then answer
 //	flushTick   the same, on the timer
 //
-// It may block on the disk. A new file that can't be made holds the batch back and is tried again with growing pauses. For want
-// of room that goes on until there is room, and puts are refused meanwhile; for any other reason (no memory map) five seconds, since
-// consumers wait behind the index once its credit is used up. Then, and after a failed sync, the index is not built any further:
-// queries answer from what is there, and the next start rebuilds it.
+// It may block on the disk. A new file that can't be made holds the batch back and is tried again with growing pauses, for want
+// of room with puts refused meanwhile; for three seconds, since deletions and consumers wait behind the index. Then building is broken
+// off, and dispatching goes on. For want of room it is taken up again, by itself: what the index lacks is read from the log once there
+// is room. For any other reason, and after a failed sync, the next start builds it. Queries answer from what is there.
 package indexer

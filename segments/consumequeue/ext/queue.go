@@ -138,6 +138,9 @@ func (q *Queue) walk(start int64) (int64, error) {
 
 // TagsCode resolves an address; false when there is no unit.
 func (q *Queue) TagsCode(address int64) (int64, bool) {
+	if !IsAddress(address) {
+		return 0, false
+	}
 	at := offsetOf(address)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,7 +149,7 @@ func (q *Queue) TagsCode(address int64) (int64, bool) {
 			return tagsCodeIn(c.b[at-c.at:])
 		}
 	}
-	if at < q.pageAt || at+fixedBytes > q.pageAt+int64(len(q.page)) {
+	if at < q.pageAt || at-q.pageAt > int64(len(q.page))-fixedBytes {
 		if q.readPage(at) != nil {
 			return 0, false
 		}

@@ -52,7 +52,7 @@ type Options struct {
 	Role                messages.BrokerRole // brokerRole; default AsyncMaster
 	CheckOffsetsInSlave bool                // offsetCheckInSlave: a slave corrects the offsets of its readers
 	WarmSegments        bool                // warmMapedFileEnable: make all pages of a new segment present, and lock them in memory
-	WarmSyncPages       int                 // flushLeastPagesWhenWarmMapedFile: with SYNC_FLUSH, pages between syncs meanwhile; default 4096
+	WarmSyncPages       int                 // flushLeastPagesWhenWarmMapedFile: with SYNC_FLUSH, after how many pages the disk is given them; default 4096
 	BusyTimeout         time.Duration       // osPageCacheBusyTimeOutMills: puts wait so long for their turn, then more are refused; default 1 s
 
 	Replication   // what a role needs beside itself

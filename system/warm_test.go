@@ -3,6 +3,7 @@ package system_test
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,17 +41,17 @@ func TestWarmSegmentsAreLockedTwoAtMostInEveryRole(t *testing.T) { // L12
 	}
 }
 
-func TestWarmingMakesAllPagesPresentAndSyncsNowAndThen(t *testing.T) {
-	for mode, want := range map[system.FlushDiskType]int{system.AsyncFlush: 1, system.SyncFlush: 4 + 1} {
+func TestWarmingMakesAllPagesPresent(t *testing.T) {
+	for mode, want := range map[system.FlushDiskType]int{system.AsyncFlush: 0, system.SyncFlush: 3} {
 		fixture.Bubble(t, func(t *testing.T) {
 			disk := memfs.New()
-			populated, synced := int64(0), 0
+			populated, given := int64(0), 0
 			disk.Inject(func(op memfs.Op) error {
 				if firstSegment(op.Name) && op.Kind == memfs.KindPopulate {
 					populated += op.N
 				}
-				if firstSegment(op.Name) && op.Kind == memfs.KindDataSync {
-					synced++
+				if firstSegment(op.Name) && op.Kind == memfs.KindWriteback {
+					given++
 				}
 				return nil
 			})
@@ -60,12 +61,42 @@ func TestWarmingMakesAllPagesPresentAndSyncsNowAndThen(t *testing.T) {
 			require.NoError(t, err)
 			synctest.Wait()
 			require.Equal(t, opt.SegmentBytes, populated)
-			require.Equal(t, want, synced)
+			require.Equal(t, want, given)
 			disk.Inject(nil)
 			require.NoError(t, s.Close(t.Context()))
 			pass(time.Second)
 		})
 	}
+}
+
+// TestPutsDoNotWaitForPages: a segment is handed over before it is warm, and when it can't be warmed.
+func TestPutsDoNotWaitForPages(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		warm, refused := make(chan struct{}), atomic.Bool{}
+		opt := small(disk)
+		window := opt.WindowBytes
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind != memfs.KindPopulate || op.Off < window {
+				return nil
+			}
+			<-warm
+			refused.Store(true)
+			return errDisk
+		})
+		opt.WarmSegments = true
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		put(t, s, page(1))
+		require.False(t, refused.Load())
+		close(warm)
+		for range 30 {
+			put(t, s, page(1))
+		}
+		require.True(t, refused.Load())
+		require.NoError(t, s.Close(t.Context()))
+		pass(time.Second)
+	})
 }
 
 func TestMemoryThatCannotBeLockedIsToldOnce(t *testing.T) {

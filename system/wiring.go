@@ -244,12 +244,7 @@ func (s *Store) spawnAllocator() error {
 }
 
 // window is how far ahead of the tail pages are populated.
-func (o Options) window() int64 {
-	if o.WarmSegments {
-		return 0 // all of it is there
-	}
-	return max(o.WindowBytes, 0)
-}
+func (o Options) window() int64 { return max(o.WindowBytes, 0) }
 
 // followers are the bells of those who follow the log without anybody's waiting.
 func (s *Store) followers() []*actors.Bell {

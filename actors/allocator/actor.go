@@ -28,8 +28,8 @@ type Config struct {
 	WindowBytes  int64 // pages populated ahead of the tail; 0: none
 	// Warm makes all pages of a segment present, and locks them in memory, of two segments at most (warmMapedFileEnable).
 	Warm bool
-	// WarmSyncPages is how many pages are made present between two syncs, 0: none is made (flushLeastPagesWhenWarmMapedFile,
-	// SYNC_FLUSH).
+	// WarmSyncPages is how many pages are made present before the disk is given them, 0: it is given none
+	// (flushLeastPagesWhenWarmMapedFile, SYNC_FLUSH).
 	WarmSyncPages int
 	// PoolBuffers is how many write buffers of a segment's size there may be, 0: segments are written through their maps
 	// (transientStorePoolSize). PoolFailFast: no segment is made without one (fastFailIfNoBufferInStorePool).
@@ -50,14 +50,15 @@ const (
 
 // Actor is the segment allocator.
 type Actor struct {
-	cfg     Config
-	self    actors.Peer
-	retries map[int64]actors.SegmentWanted // what could not be made, by segment start
-	timer   *time.Timer                    // runs while there is such; nil: not set
-	warm    warm
-	pool    pool
-	said    time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
-	left    map[int64]bool // segments that have their name in the log's folder and were not handed over
+	cfg      Config
+	self     actors.Peer
+	retries  map[int64]actors.SegmentWanted // what could not be made, by segment start
+	timer    *time.Timer                    // runs while there is such; nil: not set
+	warm     warm
+	unwarmed []unwarmed // in the order in which they were made, at most as many as are ahead of the tail
+	pool     pool
+	said     time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
+	left     map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
 
 // retryTick is the allocator's own timer.
@@ -85,6 +86,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case retryTick:
 		a.timer = nil
 		a.retry(math.MaxInt64)
+	case warmTick:
+		a.warmStep()
 	case actors.BufferFree:
 		a.returned(m)
 	case actors.WindowWanted:
@@ -131,7 +134,7 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 		a.cfg.Log.Warn().Str("file", s.Path()).Dur("took", took).Msg("making a segment was slow")
 	}
 	if a.cfg.Warm && m.Tail == nil {
-		a.warm.made(s, a.cfg.Log)
+		a.toWarm(s)
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s, Tail: m.Tail != nil})
 }
@@ -245,8 +248,10 @@ func (a *Actor) removeDraft(draft string) error {
 }
 
 func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
-	if err := a.populate(s); err != nil {
-		return err
+	if n := a.firstWindow(s); n > 0 {
+		if err := s.Populate(0, n); err != nil {
+			return err
+		}
 	}
 	if err := s.DataSync(); err != nil { // the length must be durable before the name is
 		return err

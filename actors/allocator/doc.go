@@ -10,6 +10,8 @@
 //	SpaceFreed    what failed is tried again at once
 //	BufferFree    a write buffer of the transient store pool is free again, and likewise
 //
+// A segment that is to be warm is handed over like any other, and gets its pages step by step between the requests.
+//
 // A full disk is said once, and then once a minute: to the log, and by SpaceProblem to the cleaner. While the ballast is
 // given up, its room is left alone.
 package allocator

@@ -1,37 +1,69 @@
 package allocator
 
 import (
+	"slices"
+
 	"github.com/rs/zerolog"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/segments"
 )
 
 const pageBytes = 4096
 
-// populate makes pages of a new segment present: its first window, or all of it, with a sync now and then so that the disk is not
-// given all at once (spec/store.md §4.6).
-func (a *Actor) populate(s *segments.Segment) error {
-	if !a.cfg.Warm {
-		if n := min(a.cfg.WindowBytes, s.Size()); n > 0 {
-			return s.Populate(0, n)
-		}
-		return nil
+// warmStepBytes is how much of a segment is made present at a time, so that whoever wants a segment or a window waits little.
+const warmStepBytes = 32 << 20
+
+// unwarmed is a segment of which pages are still to be made present.
+type unwarmed struct {
+	segment *segments.Segment
+	from    int64
+}
+
+// warmTick is the allocator's own: the next step of warming.
+type warmTick struct{}
+
+// toWarm has all pages of a new segment made present behind those of its first window (spec/store.md §4.6). It is handed over
+// before: a put need not wait for pages.
+func (a *Actor) toWarm(s *segments.Segment) {
+	if a.unwarmed = append(a.unwarmed, unwarmed{segment: s, from: a.firstWindow(s)}); len(a.unwarmed) == 1 {
+		a.self.Send(warmTick{})
 	}
-	step := s.Size()
+}
+
+// firstWindow is how much of a new segment is populated before it is handed over.
+func (a *Actor) firstWindow(s *segments.Segment) int64 { return min(a.cfg.WindowBytes, s.Size()) }
+
+// warmStep makes some more pages present of the oldest segment that needs it, and locks it when it is done. The disk is given
+// them now and then, instead of all at once, where that is configured.
+func (a *Actor) warmStep() {
+	u := &a.unwarmed[0]
+	s := u.segment
+	u.from = max(u.from, s.Wrote())
+	n := min(warmStepBytes, s.Size()-u.from)
 	if a.cfg.WarmSyncPages > 0 {
-		step = min(step, int64(a.cfg.WarmSyncPages)*pageBytes)
+		n = min(n, int64(a.cfg.WarmSyncPages)*pageBytes)
 	}
-	for at := int64(0); at < s.Size(); at += step {
-		if err := s.Populate(at, min(step, s.Size()-at)); err != nil {
-			return err
+	if n > 0 && s.Hold() {
+		err := actors.Protect("warm segment", func() error { return a.warmPages(s, u.from, n) })
+		s.Release()
+		if u.from += n; err == nil {
+			a.self.Send(warmTick{})
+			return
 		}
-		if a.cfg.WarmSyncPages > 0 {
-			if err := s.DataSync(); err != nil {
-				return err
-			}
-		}
+		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", u.from).Msg("warming a segment failed: puts make its pages themselves")
 	}
-	return nil
+	a.warm.made(s, a.cfg.Log)
+	if a.unwarmed = slices.Delete(a.unwarmed, 0, 1); len(a.unwarmed) > 0 {
+		a.self.Send(warmTick{})
+	}
+}
+
+func (a *Actor) warmPages(s *segments.Segment, from, n int64) error {
+	if err := s.Populate(from, n); err != nil || a.cfg.WarmSyncPages == 0 {
+		return err
+	}
+	return s.StartWriteback(from, n)
 }
 
 // warm keeps two segments locked in memory: the one that is written and the one behind it. Two more are made ahead of the tail,

@@ -51,7 +51,7 @@ var keys = slices.Concat([]keyDef{
 		negated(func(c *Config) *bool { return &c.Store.SkipRecoveryCRC })},
 	{"warmMapedFileEnable", "false", "make all pages of a new commit-log file present, and lock them in memory",
 		boolean(func(c *Config) *bool { return &c.Store.WarmSegments })},
-	{"flushLeastPagesWhenWarmMapedFile", "4096", "pages between syncs meanwhile, with SYNC_FLUSH",
+	{"flushLeastPagesWhenWarmMapedFile", "4096", "after how many pages the disk is given them meanwhile, with SYNC_FLUSH",
 		integer(func(c *Config) *int { return &c.Store.WarmSyncPages }, 1, math.MaxInt32)},
 	{"osPageCacheBusyTimeOutMills", "1000", "ms that puts wait for their turn before more are refused",
 		millis(func(c *Config) *time.Duration { return &c.Store.BusyTimeout })},

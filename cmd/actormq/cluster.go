@@ -90,6 +90,9 @@ func runClusterNode(ctx context.Context, out io.Writer, f clusterFlags, conf *no
 	if conf.Store.Role != messages.AsyncMaster {
 		return fmt.Errorf("%w: in a cluster the role is elected, brokerRole is %v", errCluster, conf.Store.Role)
 	}
+	if conf.Bridge.On() {
+		return fmt.Errorf("%w: its nodes have no bridge: set bridgeNamesrvAddr at a node of its own", errCluster)
+	}
 	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
 	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
 	c := members.Config{

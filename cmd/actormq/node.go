@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +25,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/admin"
 	"github.com/actormq/actormq/system/client"
+	"github.com/actormq/actormq/system/ext/bridge"
 	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -52,10 +52,11 @@ output says that it serves; logs go to standard error. SIGTERM or SIGINT stops i
 
 Without options it keeps its store in ./store and listens on loopback: 127.0.0.1:10911 (broker, and 10909) and
 127.0.0.1:9876 (name server); the console, metrics, health and profiles are on 127.0.0.1:10914. A broker.conf of RocketMQ is accepted by -c; every key can also be set by --set key=value, or
-by an environment variable ACTORMQ_<KEY>. --print-config shows all keys, their values and where they came from.`,
+by an environment variable ACTORMQ_<KEY>. The keys bridge... copy topics to another node or RocketMQ cluster. --print-config shows all keys, their values and where they came from.`,
 		Example: `  actormq node
   actormq node --store-dir /var/lib/actormq --durable
   actormq node --remote-listen 127.0.0.1:10915
+  actormq node --set bridgeNamesrvAddr=10.1.0.5:9876 --set bridgeTarget=paris --set "bridgeTopics=orders;bills"
   actormq node -c broker.conf --set brokerName=broker-b --listen 10.0.0.5:10911 --namesrv-listen 10.0.0.5:9876`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runNode(cmd, f) },
@@ -194,6 +195,7 @@ type node struct {
 	remote  *endpoint.Endpoint // nil: actors of other processes do not reach the store
 	admin   *admin.Server      // nil: there is none
 	scrub   *scrub.Scrub       // nil: there is none
+	bridge  *bridge.Bridge     // nil: there is none
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	// promoted is told that a request has made the slave the master.
 	promoted chan struct{}
@@ -213,6 +215,9 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	if conf.ScrubRate > 0 {
 		n.scrub = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
 		n.scrub.Plug(&opt)
+	}
+	if err = n.plugBridge(conf, &opt); err != nil {
+		return nil, err
 	}
 	if n.store, err = system.Open(opt); err != nil {
 		return nil, err
@@ -376,6 +381,7 @@ func (n *node) runtime() map[string]string {
 	if st.Cause != nil {
 		values["putsRefused"] = st.Cause.Error()
 	}
+	n.bridgeStatus(values)
 	for level, at := range n.store.DelayOffsets() {
 		end := n.store.MaxOffset(messages.QueueKey{Topic: messages.TopicSchedule, QueueID: int32(level - 1)})
 		if end > 0 {
@@ -389,8 +395,7 @@ func (n *node) runtime() map[string]string {
 func connect(conf *nodeconf.Config, lost func(address string)) (gateway.Caller, func()) {
 	opt := client.Options{Lost: lost}
 	if conf.UseTLS {
-		// As RocketMQ: who it is that one registers at is not proved.
-		opt.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}
+		opt.TLS = nodeconf.InsecureTLS()
 	}
 	c := client.New(opt)
 	return c.Call, c.Close

@@ -45,9 +45,11 @@ func run(t *testing.T) *world {
 	t.Helper()
 	disk := memfs.New()
 	host := netip.MustParseAddrPort("127.0.0.1:10911")
-	store, err := system.Open(system.Options{
+	opt := system.Options{
 		Dir: "store", Disk: disk, SegmentBytes: 1 << 20, ConsumeQueueFileBytes: 20_000, IndexSlots: 500, IndexEntries: 2000, StoreHost: host,
-	})
+	}
+	opt.Dispatchers = []system.Dispatcher{{Name: "counter", Handle: func(context.Context, *system.Batch) error { return nil }}}
+	store, err := system.Open(opt)
 	require.NoError(t, err)
 	actors := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -150,7 +152,8 @@ func TestMetricsSayWhatHasHappened(t *testing.T) {
 		`actormq_build_info{flush="ASYNC_FLUSH",version="1.2.3"} 1`, `actormq_group_lag_messages{group="billing",topic="orders"} 2`,
 		`actormq_puts_total{status="PUT_OK"} 1`, `actormq_puts_total{status="OS_PAGECACHE_BUSY"} 1`, `actormq_put_refusals_total{reason="flagged"} 1`,
 		`actormq_put_duration_seconds_bucket{le="0.005"} 1`, `actormq_put_duration_seconds_count 2`, `actormq_store_writable 0`,
-		`actormq_dispatch_lag_bytes 0`, `actormq_log_segments 1`, `actormq_mailbox_messages{actor="commitlog-writer"} 0`, `go_goroutines`,
+		`actormq_dispatch_lag_bytes 0`, `actormq_extension_running{extension="counter",kind="dispatcher"} 1`,
+		`actormq_log_segments 1`, `actormq_mailbox_messages{actor="commitlog-writer"} 0`, `go_goroutines`,
 	} {
 		require.Contains(t, text, line)
 	}

@@ -4,7 +4,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
 )
 
 // metric is one family of metrics, described once. docs/METRICS.md has a row for each.
@@ -56,6 +58,9 @@ var (
 	unexpired    = counter("deleted_unexpired_segments_total", "Commit-log files that were deleted before their time, for want of room.")
 	scrubbed     = counter("scrubbed_bytes_total", "Bytes of records that the scrub has compared with their checksums.")
 	damaged      = gauge("scrub_damaged_messages", "Messages that the scrub found damaged in its last pass, or in the running one.")
+	extensions   = gauge("extension_running", "1 while an extension of the store works, 0 while it has failed, waits or is parked.", "extension", "kind")
+	extFailures  = counter("extension_failures_total", "Errors, panics and stalls of an extension.", "extension", "kind")
+	extLag       = gauge("extension_lag_bytes", "Bytes of the commit log that a dispatcher has not handled.", "extension")
 	hanging      = gauge("hanging_segments", "Deleted commit-log files that are kept by a reader.")
 )
 
@@ -148,8 +153,23 @@ func (c *collector) store() {
 	c.count(pendingPuts, s.PendingPuts)
 	c.count(pendingBytes, s.PendingBytes)
 	c.count(parked, s.ParkedPulls)
+	for _, e := range c.cfg.Store.Extensions() {
+		c.extension(e)
+	}
 	for role, n := range s.Mailboxes {
 		c.count(mailboxes, int64(n), string(role))
+	}
+}
+
+func (c *collector) extension(e system.ExtensionStatus) {
+	running := 0.0
+	if e.State == extension.Running {
+		running = 1
+	}
+	c.set(extensions, running, e.Name, e.Kind)
+	c.count(extFailures, e.Failures, e.Name, e.Kind)
+	if e.Kind == extension.KindDispatcher {
+		c.count(extLag, e.LagBytes, e.Name)
 	}
 }
 

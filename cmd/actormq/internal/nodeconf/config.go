@@ -39,6 +39,7 @@ type Config struct {
 	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
 
 	Remote Remote
+	Bridge Bridge
 
 	UseTLS        bool   // useTLS: to other name servers
 	ACL           bool   // aclEnable
@@ -191,7 +192,7 @@ func (c *Config) Finish() error {
 		}
 		c.Store.Dir = dir
 	}
-	if err := c.finishSecurity(); err != nil {
+	if err := errors.Join(c.finishSecurity(), c.finishBridge()); err != nil {
 		return err
 	}
 	if !c.NoTraceTopic {

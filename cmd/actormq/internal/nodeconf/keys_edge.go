@@ -25,7 +25,8 @@ var edgeKeys = []keyDef{
 	{"adminPasswordFile", "", "file with the password of console and profiles; without it they are served on loopback only",
 		text(func(c *Config) *string { return &c.AdminPassFile })},
 
-	{"namesrvAddr", "", "name servers of a cluster that the node joins, host:port with ; between them", nameServers},
+	{"namesrvAddr", "", "name servers of a cluster that the node joins, host:port with ; between them",
+		nameServers(func(c *Config) *[]string { return &c.Gateway.Join.NameServers })},
 	{"registerNameServerPeriod", "30000", "ms between registrations at them", registerPeriod},
 	{"registerBrokerTimeoutMills", "6000", "ms that a name server may take",
 		millis(func(c *Config) *time.Duration { return &c.Gateway.Join.Timeout })},
@@ -51,18 +52,21 @@ var edgeKeys = []keyDef{
 	{"tls.server.keyPassword", "", "must be empty: encrypted keys can't be read", noPassword},
 }
 
-func nameServers(c *Config, value string) error {
-	c.Gateway.Join.NameServers = nil
-	for address := range strings.SplitSeq(value, ";") {
-		if address = strings.TrimSpace(address); address == "" {
-			continue
+func nameServers(field func(*Config) *[]string) applier {
+	return func(c *Config, value string) error {
+		var list []string
+		for address := range strings.SplitSeq(value, ";") {
+			if address = strings.TrimSpace(address); address == "" {
+				continue
+			}
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				return fmt.Errorf("host:port with ; between them: %w", err)
+			}
+			list = append(list, address)
 		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("host:port with ; between them: %w", err)
-		}
-		c.Gateway.Join.NameServers = append(c.Gateway.Join.NameServers, address)
+		*field(c) = list
+		return nil
 	}
-	return nil
 }
 
 // registerPeriod is kept within RocketMQ's bounds: a name server forgets who is silent for two minutes.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"sync"
@@ -89,12 +88,13 @@ func (c *carrier) later(i int, due bool) {
 
 // put reads a file and stores it.
 func (c *carrier) put(i int) error {
-	content, err := readAll(c.Disk, path.Join(c.dir, carried[i]))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	var content json.RawMessage
+	found, err := metadata.Load(c.Disk, path.Join(c.dir, carried[i]), &content)
 	if err != nil {
 		return fmt.Errorf("carry %s: %w", carried[i], err)
+	}
+	if !found {
+		return nil
 	}
 	return c.record(i, content)
 }
@@ -251,17 +251,4 @@ func (c *carrier) writeOffsets(at string, content []byte) error {
 		}
 	}
 	return metadata.Save(c.Disk, at, logged)
-}
-
-func readAll(disk vfs.Disk, name string) ([]byte, error) {
-	f, err := disk.Open(name, false)
-	if err != nil {
-		return nil, err
-	}
-	size, err := f.Size()
-	b := make([]byte, size)
-	if err == nil && size > 0 {
-		_, err = f.ReadAt(b, 0)
-	}
-	return b, errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -8,7 +9,29 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
+	"github.com/actormq/actormq/testkit/memfs"
 )
+
+func TestADamagedFileIsNotCarried(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(system.Options{Dir: "store", Disk: disk, SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(context.Background())) }()
+	c := newCarrier(disk, s, func() bool { return false })
+	const topics = 0 // of what is carried
+	name := s.ConfigDir() + "/" + carried[topics]
+	for _, text := range []string{`{"saved":"before"}`, `{"saved":"last"}`} {
+		require.NoError(t, metadata.Save(disk, name, json.RawMessage(text)))
+	}
+	fixture.WriteFile(t, disk, name, []byte(`{"saved":`))
+	require.NoError(t, c.put(topics))
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	content, err := c.last(t.Context(), topics)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"saved":"before"}`, string(content))
+}
 
 func TestTheNextLeaderHasTheConfigurationAsTheLogHasIt(t *testing.T) {
 	g := newGroup(t, 3)

@@ -120,7 +120,8 @@ func (c *control) found(ctx context.Context, id string, lease clientv3.LeaseID) 
 }
 
 // change replaces the record that was last changed at rev, 0 where there is none; with a lease, the leader's key is made too, where
-// there is none. The error is ErrChanged when nothing was done; after any other it is not known what was.
+// there is none: without a record it counts for nothing. The error is ErrChanged when nothing was done; after any other it is not known
+// what was.
 func (c *control) change(ctx context.Context, rev int64, next *Record, lease clientv3.LeaseID) (int64, error) {
 	value, err := json.Marshal(next)
 	if err != nil {
@@ -129,7 +130,9 @@ func (c *control) change(ctx context.Context, rev int64, next *Record, lease cli
 	when := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(c.groupKey()), "=", rev)}
 	then := []clientv3.Op{clientv3.OpPut(c.groupKey(), string(value))}
 	if lease != 0 {
-		when = append(when, clientv3.Compare(clientv3.CreateRevision(c.leaderKey()), "=", 0))
+		if rev != 0 {
+			when = append(when, clientv3.Compare(clientv3.CreateRevision(c.leaderKey()), "=", 0))
+		}
 		then = append(then, clientv3.OpPut(c.leaderKey(), strconv.FormatInt(next.Epoch, 10), clientv3.WithLease(lease)))
 	}
 	done, err := c.client.Txn(ctx).If(when...).Then(then...).Commit()

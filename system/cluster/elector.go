@@ -150,7 +150,7 @@ func (e *elector) decide() {
 		return
 	case t == nil:
 		e.open()
-	case e.leaving != nil, e.cutAt >= 0, t.leads && (t.fenced() || e.view.record.Epoch > t.epoch), !t.leads && e.won > 0:
+	case e.leaving != nil, e.cutAt >= 0, t.leads && (t.fenced() || !e.view.of(&t.record)), !t.leads && e.won > 0:
 		e.close()
 	case !t.leads:
 		e.follow(t)
@@ -164,9 +164,9 @@ func (e *elector) open() {
 	t := &term{cfg: &e.cfg}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.fenced = func() bool { return true }
-	if e.won > 0 && e.won == e.view.record.Epoch && e.holder.alive(e.lease) {
+	if r := e.view.record; e.won > 0 && r != nil && e.won == r.Epoch && e.holder.alive(e.lease) {
 		lease, holder := e.lease, e.holder
-		t.leads, t.epoch, t.record = true, e.won, *e.view.record
+		t.leads, t.epoch, t.record = true, e.won, *r
 		t.fenced = func() bool { return t.over.Load() || !holder.alive(lease) }
 	}
 	if !t.leads {

@@ -141,6 +141,37 @@ func TestALeaderThatIsCutOffAcknowledgesNothingAndComesBack(t *testing.T) {
 	g.sameLog("1", "3")
 }
 
+// An operator who empties etcd takes the group away: nobody leads it any more, and the nodes make another one of what they have.
+func TestAGroupWhoseRecordIsTakenAwayBeginsAnew(t *testing.T) {
+	g := newGroup(t, 2)
+	g.start("1", "2")
+	for range 10 {
+		g.put()
+	}
+	old := g.up[g.leader()]
+	client, err := dial([]string{g.etcd})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	record := func() Record {
+		v, err := newControl(client, "test").look(t.Context())
+		require.NoError(t, err)
+		if v.record == nil {
+			return Record{}
+		}
+		return *v.record
+	}
+	before, term := record(), old.elector.shown.Load()
+	_, err = client.Delete(t.Context(), old.elector.ctl.groupKey())
+	require.NoError(t, err)
+	g.until("another group", func() bool { r := record(); return r.Group != "" && r.Group != before.Group && term.fenced() })
+	for range 10 {
+		g.put()
+	}
+	for id := range g.up {
+		g.whole(id)
+	}
+}
+
 func TestAMinorityCantAcknowledge(t *testing.T) {
 	g := newGroup(t, 3)
 	g.start("1", "2", "3")

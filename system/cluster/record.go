@@ -44,6 +44,11 @@ func (v *view) leader() string {
 	return v.record.Leader
 }
 
+// of tells whether the record is that of an election. One that somebody has taken away is of none.
+func (v *view) of(r *Record) bool {
+	return v.record != nil && v.record.Group == r.Group && v.record.Epoch == r.Epoch
+}
+
 // elected is the record with which a node takes over, or nil where it may not: only a node in sync may, and only while nobody leads. The
 // leader before it is no longer in sync: it may have more than the new one.
 func (v *view) elected(id string) *Record {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,8 +70,8 @@ func (f *clusterFlags) defaults(c *nodeconf.Config) error {
 	if err != nil {
 		return err
 	}
-	host, port, _ := strings.Cut(me.Port(members.PortBroker), ":")
-	return errors.Join(
+	host, port, err := net.SplitHostPort(me.Port(members.PortBroker))
+	return errors.Join(err,
 		c.Set("bindAddress", host, "--join"), c.Set("listenPort", port, "--join"),
 		c.Set("namesrvListen", me.Port(members.PortNameServer), "--join"), c.Set("adminListen", me.Port(members.PortAdmin), "--join"))
 }

@@ -86,8 +86,8 @@ type clusterNode struct {
 	first sync.Once
 }
 
-// runClusterNode runs a node of a cluster until the context ends.
-func runClusterNode(ctx context.Context, out io.Writer, f clusterFlags, conf *nodeconf.Config, log zerolog.Logger) error {
+// runClusterNode runs a node of a cluster until the context ends; it cancels it then.
+func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f clusterFlags, conf *nodeconf.Config, log zerolog.Logger) error {
 	if conf.Store.Role != messages.AsyncMaster {
 		return fmt.Errorf("%w: in a cluster the role is elected, brokerRole is %v", errCluster, conf.Store.Role)
 	}
@@ -114,6 +114,7 @@ func runClusterNode(ctx context.Context, out io.Writer, f clusterFlags, conf *no
 	case <-ctx.Done():
 	case <-n.drain: // another node leads, then this one ends
 	}
+	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
 	return member.Close()
 }

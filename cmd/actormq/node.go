@@ -144,7 +144,7 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	if f.cluster != "" {
-		return runClusterNode(ctx, cmd.OutOrStdout(), f.clusterFlags, conf, log)
+		return runClusterNode(ctx, cancel, cmd.OutOrStdout(), f.clusterFlags, conf, log)
 	}
 	n, err := startNode(conf, log)
 	if err != nil {

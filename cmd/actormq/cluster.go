@@ -79,7 +79,7 @@ func (f *clusterFlags) defaults(c *nodeconf.Config) error {
 // clusterNode is a node of a cluster: what serves clients comes and goes with its role.
 type clusterNode struct {
 	flags clusterFlags
-	conf  *nodeconf.Config
+	conf  *nodeconf.Config // as changed at run time, over all roles
 	drain chan time.Duration
 	log   zerolog.Logger
 	ready func(*node)
@@ -123,6 +123,9 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Disk) (func(context.Context) error, error) {
 	x := &node{log: n.log, drain: n.drain, store: store}
 	x.conf.Store(n.conf)
+	if err := store.SetRetention(n.conf.Running().Retention); err != nil {
+		return nil, err
+	}
 	g := n.conf.Gateway
 	if g.Broker.BrokerID = 0; !role.Leads {
 		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
@@ -139,5 +142,9 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 		return nil, err
 	}
 	n.first.Do(func() { n.ready(x) })
-	return x.leave, nil
+	return func(ctx context.Context) error {
+		err := x.leave(ctx)
+		n.conf = x.conf.Load() // the next role has what this one was told
+		return err
+	}, nil
 }

@@ -30,7 +30,7 @@ type entry struct {
 
 	delivered bool // but the log does not say so yet
 	carried   bool // a copy is put, but the log does not say so yet
-	gone      bool // from the state: delivered, carried, cancelled or deleted
+	stays     bool // no copy of it can be put
 }
 
 // state is what the log says about timed messages up to a place. Dispatcher and service share it.
@@ -40,8 +40,8 @@ type state struct {
 	waiting map[int64]*entry
 	pending atomic.Int64 // how many those are: puts ask, and must not wait
 	byID    map[string]*entry
-	byTime  entries  // with some that have gone already
-	byAge   []*entry // likewise, in the order of the log
+	byTime  entries  // those that are neither delivered nor being delivered, with some that have gone: not more than wait
+	byAge   []*entry // all, in the order of the log; likewise
 	from    int64    // physical offset: nothing that waits below it can be missing in it
 	woken   chan struct{}
 }
@@ -102,17 +102,27 @@ func (s *state) add(e *entry) {
 	s.byAge = append(s.byAge, e)
 }
 
+// gone tells whether an entry has left the state: delivered, carried, cancelled, deleted, or of before a reset.
+func (s *state) gone(e *entry) bool { return s.waiting[e.At] != e }
+
 func (s *state) drop(e *entry) {
-	e.gone = true
+	if s.gone(e) {
+		return
+	}
 	delete(s.waiting, e.At)
 	s.pending.Store(int64(len(s.waiting)))
 	if e.ID != "" && s.byID[e.ID] == e {
 		delete(s.byID, e.ID)
 	}
+	const few = 64
+	if max(len(s.byTime), len(s.byAge)) > 2*len(s.waiting)+few {
+		s.byTime, s.byAge = slices.DeleteFunc(s.byTime, s.gone), slices.DeleteFunc(s.byAge, s.gone)
+		heap.Init(&s.byTime)
+	}
 }
 
-// gone notes that the message is no longer there.
-func (s *state) gone(e *entry) {
+// forget notes that a message will not be delivered.
+func (s *state) forget(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(e)
@@ -149,7 +159,7 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 			break
 		}
 		heap.Pop(&s.byTime)
-		if !e.gone && !e.delivered && !e.carried {
+		if !s.gone(e) && !e.delivered && !e.carried {
 			found = append(found, e)
 		}
 	}
@@ -157,17 +167,17 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 }
 
 // old takes messages that were stored before a time, so many at most, or tells when there will be one. Those that can't be carried are
-// given back.
+// told to notCarried.
 func (s *state) old(before time.Time, limit int) (found []*entry, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.byAge) > 0 && s.byAge[0].gone {
+	for len(s.byAge) > 0 && s.gone(s.byAge[0]) {
 		s.byAge[0] = nil
 		s.byAge = s.byAge[1:]
 	}
 	for _, e := range s.byAge {
 		switch {
-		case e.gone || e.delivered || e.carried:
+		case s.gone(e) || e.delivered || e.carried || e.stays:
 			continue
 		case time.UnixMilli(e.Ms).After(before):
 			return found, time.UnixMilli(e.Ms).Sub(before)
@@ -180,22 +190,19 @@ func (s *state) old(before time.Time, limit int) (found []*entry, next time.Dura
 	return found, math.MaxInt64
 }
 
-// notCarried takes messages again of which no copy is there.
-func (s *state) notCarried(list []*entry) {
+// notCarried takes a message again of which no copy is there; ever is false when none can be put.
+func (s *state) notCarried(e *entry, ever bool) {
 	s.mu.Lock()
-	for _, e := range list {
-		e.carried = false
-	}
-	s.mu.Unlock()
-	s.giveBack(list)
+	defer s.mu.Unlock()
+	e.carried, e.stays = false, !ever
 }
 
-// giveBack takes those of them again that are still to be delivered.
+// giveBack takes those of what due took again that are still to be delivered.
 func (s *state) giveBack(list []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range list {
-		if !e.gone && !e.delivered {
+		if !s.gone(e) && !e.delivered {
 			heap.Push(&s.byTime, e)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/system"
 )
 
@@ -124,6 +125,11 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 		if errors.Is(err, system.ErrNoMessage) {
 			continue
 		}
+		if damaged(err) {
+			log := b.Store().Options().Logger
+			log.Error().Err(err).Msg("a message of the timer can't be read: it is left out")
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -189,62 +195,80 @@ const maxDue = 4096
 // deliver puts messages to their own topics, and then the record that says so.
 func (t *Timer) deliver(s *system.Store, due []*entry) error {
 	defer t.state.giveBack(due)
-	var own []*messages.Message
-	var there []*entry
-	for _, e := range due {
-		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
-		switch {
-		case errors.Is(err, system.ErrNoMessage): // retention was quicker
-			t.state.gone(e)
-			continue
-		case err != nil:
-			return err
-		}
-		own, there = append(own, restored(&m)), append(there, e)
-	}
-	errs := putAll(s, own)
+	there, own, err := t.read(s, due, restored)
 	var delivered []*entry
 	var places []byte
-	for i, e := range there {
-		if errs[i] != nil {
-			errs[i] = fmt.Errorf("deliver the timed message at %d: %w", e.At, errs[i])
-			continue
+	for i, a := range putAll(s, own) {
+		switch e := there[i]; {
+		case a.err == nil:
+			delivered = append(delivered, e)
+			places = binary.BigEndian.AppendUint64(places, uint64(e.At))
+		case a.hopeless():
+			t.leaveOut(s, e, a.err)
+		case err == nil: // the first says enough
+			err = fmt.Errorf("deliver the timed message at %d: %w", e.At, a.err)
 		}
-		delivered = append(delivered, e)
-		places = binary.BigEndian.AppendUint64(places, uint64(e.At))
 	}
 	t.state.delivered(delivered)
 	if len(delivered) > 0 {
-		errs = append(errs, noteDone(s, places))
+		err = errors.Join(err, noteDone(s, places))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // carry puts copies of messages that retention will delete before long.
 func (t *Timer) carry(s *system.Store, old []*entry) error {
-	var copies []*messages.Message
-	var there []*entry
-	for _, e := range old {
+	there, copies, err := t.read(s, old, func(m *messages.StoredMessage) *messages.Message {
+		m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(int64(m.PhysicalOffset), 10))
+		return &m.Message
+	})
+	for i, a := range putAll(s, copies) {
+		if a.err == nil {
+			continue
+		}
+		t.state.notCarried(there[i], !a.hopeless())
+		if err == nil {
+			err = fmt.Errorf("carry the timed message at %d: %w", there[i].At, a.err)
+		}
+	}
+	return err
+}
+
+// read reads messages and makes of each what is to be put. Those that are not there any more, or damaged, are forgotten; those
+// that can't be read now stay; the error is the first one's.
+func (t *Timer) read(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) (
+	there []*entry, puts []*messages.Message, failed error,
+) {
+	for _, e := range list {
 		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
 		switch {
-		case errors.Is(err, system.ErrNoMessage):
-			t.state.gone(e)
-			continue
+		case errors.Is(err, system.ErrNoMessage): // retention was quicker
+			t.state.forget(e)
+		case damaged(err):
+			t.leaveOut(s, e, err)
 		case err != nil:
-			t.state.notCarried(old)
-			return err
-		}
-		m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(e.At, 10))
-		copies, there = append(copies, &m.Message), append(there, e)
-	}
-	errs := putAll(s, copies)
-	for i, e := range there {
-		if errs[i] != nil {
-			t.state.notCarried([]*entry{e})
-			errs[i] = fmt.Errorf("carry the timed message at %d: %w", e.At, errs[i])
+			t.state.notCarried(e, true)
+			if failed == nil {
+				failed = fmt.Errorf("read the timed message at %d: %w", e.At, err)
+			}
+		default:
+			there, puts = append(there, e), append(puts, as(&m))
 		}
 	}
-	return errors.Join(errs...)
+	return there, puts, failed
+}
+
+// damaged tells whether an error is about one record, whose neighbours may be whole.
+func damaged(err error) bool {
+	var c *segments.CorruptionError
+	return errors.As(err, &c)
+}
+
+// leaveOut gives a message up, so that it holds nobody up.
+func (t *Timer) leaveOut(s *system.Store, e *entry, err error) {
+	t.state.forget(e)
+	log := s.Options().Logger
+	log.Error().Err(err).Int64("offset", e.At).Msg("a timed message can't be delivered: it is left out")
 }
 
 // noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian. It waits for no
@@ -271,19 +295,30 @@ func restored(m *messages.StoredMessage) *messages.Message {
 	return &own
 }
 
+// answer is what came of a put.
+type answer struct {
+	status messages.PutStatus
+	err    error
+}
+
+// hopeless tells that the message will never be taken as it is. What a hook refuses it may take later.
+func (a answer) hopeless() bool {
+	return (a.status == messages.MessageIllegal || a.status == messages.PropertiesSizeExceeded) && !errors.Is(a.err, system.ErrRefused)
+}
+
 // putAll puts messages in their order and returns what came of each, once all are answered.
-func putAll(s *system.Store, list []*messages.Message) []error {
-	errs := make([]error, len(list))
+func putAll(s *system.Store, list []*messages.Message) []answer {
+	got := make([]answer, len(list))
 	var answers sync.WaitGroup
 	answers.Add(len(list))
 	for i, m := range list {
-		s.PutAsync(m, true, time.Time{}, func(_ messages.PutResult, err error) {
-			errs[i] = err
+		s.PutAsync(m, true, time.Time{}, func(r messages.PutResult, err error) {
+			got[i] = answer{r.Status, err}
 			answers.Done()
 		})
 	}
 	answers.Wait()
-	return errs
+	return got
 }
 
 func get(p messages.Properties, name string) string {

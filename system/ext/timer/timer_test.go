@@ -2,6 +2,7 @@ package timer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -134,6 +135,70 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 		require.Zero(t, x.Pending())
 		require.NoError(t, s.Close(ctx))
 		sleep(time.Second)
+	})
+}
+
+// TestACopyThatIsRefusedDeliversNothingTwice: the message is due while no copy of it can be put.
+func TestACopyThatIsRefusedDeliversNothingTwice(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		opt.FileReservedTime = 8 * time.Minute
+		copies := 0
+		opt.PutHooks = []system.PutHook{{Name: "refuses-copies", Inline: true, Refuse: true, Func: func(m *messages.Message) error {
+			if _, carried := m.Properties.Get("TIMER_CARRIED"); carried {
+				copies++
+				return errors.New("not now")
+			}
+			return nil
+		}}}
+		timer.New(timer.Config{}).Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		_, err = s.Put(t.Context(), later("once", 5*time.Minute))
+		require.NoError(t, err)
+		sleep(6 * time.Minute)
+		require.Greater(t, copies, 1)
+		probe.Follow(t, s, "Orders", 2).Expect(t.Context(), "once")
+		require.EqualValues(t, 1, s.MaxOffset(messages.QueueKey{Topic: "Orders", QueueID: 2}))
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestOneMessageHoldsNobodyUp: one that is damaged, or that will never be taken, is left out; the others are on time.
+func TestOneMessageHoldsNobodyUp(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := options(disk)
+		x := timer.New(timer.Config{})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		bad, err := s.Put(t.Context(), later("damaged", time.Minute))
+		require.NoError(t, err)
+		nowhere := later("without a topic of its own", time.Minute)
+		nowhere.Topic = timer.Topic
+		_, err = s.Put(t.Context(), nowhere)
+		require.NoError(t, err)
+		for i := range 3 {
+			_, err = s.Put(t.Context(), later(fmt.Sprint("whole ", i), time.Duration(i+1)*time.Minute))
+			require.NoError(t, err)
+		}
+		sleep(time.Second)
+		require.Equal(t, 5, x.Pending())
+		f, err := disk.Open("store/commitlog/00000000000000000000", true)
+		require.NoError(t, err)
+		const body = 88 // of a record, behind what has a fixed length
+		_, err = f.WriteAt([]byte{0xff}, int64(bad.PhysicalOffset)+body)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+
+		orders := probe.Follow(t, s, "Orders", 2)
+		for i := range 3 {
+			sleep(time.Minute)
+			require.Equal(t, []string{fmt.Sprint("whole ", i)}, orders.All(t.Context()))
+		}
+		require.Zero(t, x.Pending())
+		require.NoError(t, s.Close(t.Context()))
 	})
 }
 

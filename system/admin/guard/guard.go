@@ -119,15 +119,10 @@ func (g *Guard) known(r *http.Request) bool {
 
 // correct compares a password, a few times a minute: guessing is slow.
 func (g *Guard) correct(password string) bool {
-	if !g.tries.open(g.now()) {
-		return false
-	}
-	given, want := sha256.Sum256([]byte(password)), sha256.Sum256([]byte(g.cfg.Password))
-	if subtle.ConstantTimeCompare(given[:], want[:]) == 1 {
-		return true
-	}
-	g.tries.take()
-	return false
+	return g.tries.try(g.now(), func() bool {
+		given, want := sha256.Sum256([]byte(password)), sha256.Sum256([]byte(g.cfg.Password))
+		return subtle.ConstantTimeCompare(given[:], want[:]) == 1
+	})
 }
 
 // Enter gives a browser that knows the password a cookie, and tells whether it does. It is the target of the login form.

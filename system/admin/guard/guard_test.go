@@ -4,7 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +64,26 @@ func TestGuessingIsSlow(t *testing.T) {
 	require.Equal(t, 200, status(g, "GET", "x", basic("correct horse")))
 	require.Equal(t, 401, status(g, "GET", "x", basic("wrong")))
 	require.Equal(t, 401, status(g, "GET", "x", basic("correct horse")), "one try in six seconds")
+}
+
+// TestGuessesInParallelAreNoMoreGuesses: whoever is being compared has been counted before the next one is let in.
+func TestGuessesInParallelAreNoMoreGuesses(t *testing.T) {
+	b := bucket{left: maxTries}
+	now := time.Now()
+	b.at = now
+	var compared atomic.Int64
+	var guesses sync.WaitGroup
+	for range 10 * maxTries {
+		guesses.Go(func() {
+			b.try(now, func() bool {
+				compared.Add(1)
+				runtime.Gosched() // so that the others come meanwhile
+				return false
+			})
+		})
+	}
+	guesses.Wait()
+	require.EqualValues(t, maxTries, compared.Load())
 }
 
 // TestALoginEndsAndCannotBeMade: a cookie is good for twelve hours, and for this process.

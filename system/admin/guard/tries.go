@@ -18,19 +18,19 @@ type bucket struct {
 	at   time.Time // when left was brought up to date
 }
 
-// open tells whether a password may be tried now.
-func (b *bucket) open(now time.Time) bool {
+// try compares a password if one may be tried now, and counts a wrong one. One at a time: guesses in parallel are no more guesses.
+func (b *bucket) try(now time.Time, right func() bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if more := int(now.Sub(b.at) / tryEvery); more > 0 {
 		b.left, b.at = min(b.left+more, maxTries), now
 	}
-	return b.left > 0
-}
-
-// take counts a wrong one.
-func (b *bucket) take() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if b.left == 0 {
+		return false
+	}
+	if right() {
+		return true
+	}
 	b.left--
+	return false
 }

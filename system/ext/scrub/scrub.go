@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ type Config struct {
 // Damage is a message that can't be read as it was written.
 type Damage struct {
 	Queue  messages.QueueKey
-	Offset messages.QueueOffset // of the first message that the error is about
+	Offset messages.QueueOffset
 	Err    error
 }
 
@@ -91,53 +92,74 @@ func (s *Scrub) run(ctx context.Context, store *system.Store) error {
 	}
 }
 
-// queue compares what a queue has at the moment; false when the store is closing.
+// What a read costs beside its bytes, after how much of that the scrub rests, and for how long when the store may not be read.
+const (
+	leastCost   = 30 * time.Microsecond
+	longestTurn = 10 * time.Millisecond
+	refusedRest = time.Minute
+)
+
+// queue compares what a queue has at the moment; false when the store is closing. Messages are read one by one: what a get leaves out,
+// places of which it is known that their message is lost, would shift those behind.
 func (s *Scrub) queue(ctx context.Context, store *system.Store, key messages.QueueKey) bool {
 	at, end := store.MinOffset(key), store.MaxOffset(key)
+	var owed time.Duration
 	for at < end {
 		read := 0
-		got, err := store.Get(ctx, messages.GetMessage{Queue: key, Offset: at, MaxMessages: 32, WillRead: true})
+		next := at + 1 // when nothing stands there: what lacks is another check's business
+		got, err := store.Get(ctx, messages.GetMessage{Queue: key, Offset: at, MaxMessages: 1, WillRead: true})
 		if err == nil {
 			read = got.Bytes
-			err = vfs.Guard("scrub", func() error { return s.compare(key, at, got.Records) })
-			next := got.NextOffset
+			next = max(next, got.NextOffset)
+			err = vfs.Guard("scrub", func() error { return s.compare(got.Records) })
 			got.Release()
-			if next > at {
-				at = next
-			} else {
-				at++ // nothing stands there: what lacks is another check's business
+		}
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, system.ErrFlagged): // about the store, not about the message
+			if !wait(ctx, refusedRest) {
+				return false
 			}
-		} else {
-			at++
+			continue
+		case err != nil:
+			s.report(Damage{Queue: key, Offset: next - 1, Err: err})
 		}
-		if ctx.Err() != nil {
-			return false
-		}
-		if err != nil {
-			s.report(Damage{Queue: key, Offset: at - 1, Err: err})
-		}
-		if !wait(ctx, max(time.Duration(read)*time.Second/time.Duration(s.cfg.BytesPerSecond), time.Millisecond)) {
-			return false
+		at = next
+		owed += max(time.Duration(read)*time.Second/time.Duration(s.cfg.BytesPerSecond), leastCost)
+		if owed >= longestTurn || at >= end {
+			if !wait(ctx, owed) {
+				return false
+			}
+			owed = 0
 		}
 	}
 	return true
 }
 
-// compare looks at the records of one get; an error is about reading them, not about what they say.
-func (s *Scrub) compare(key messages.QueueKey, from messages.QueueOffset, records [][]byte) error {
-	for i, raw := range records {
+// compare looks at the record of one get.
+func (s *Scrub) compare(records [][]byte) error {
+	for _, raw := range records {
 		s.messages.Add(1)
 		s.bytes.Add(int64(len(raw)))
 		if _, _, err := record.Parse(raw, true); err != nil {
-			s.report(Damage{Queue: key, Offset: from + messages.QueueOffset(i), Err: err})
+			return err
 		}
 	}
 	return nil
 }
 
+// maxLines is how many damaged messages of a pass are lines in the log; Status and OnDamage know all.
+const maxLines = 100
+
 func (s *Scrub) report(d Damage) {
-	s.found.Add(1)
-	s.cfg.Logger.Error().Str("topic", d.Queue.Topic).Int32("queue", d.Queue.QueueID).Int64("offset", int64(d.Offset)).Err(d.Err).Msg("the scrub has found a damaged message")
+	switch n := s.found.Add(1); {
+	case n <= maxLines:
+		s.cfg.Logger.Error().Str("topic", d.Queue.Topic).Int32("queue", d.Queue.QueueID).Int64("offset", int64(d.Offset)).Err(d.Err).
+			Msg("the scrub has found a damaged message")
+	case n == maxLines+1:
+		s.cfg.Logger.Error().Msg("the scrub has found more damaged messages: its status counts them")
+	}
 	if s.cfg.OnDamage != nil {
 		s.cfg.OnDamage(d)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/admin/history"
 )
 
 // metric is one family of metrics, described once. docs/METRICS.md has a row for each.
@@ -210,4 +211,13 @@ func (c *collector) node() {
 	c.count(topicCount, int64(b.Topics.Len()))
 	c.count(groupCount, int64(b.Groups.Len()))
 	c.flag(drainingGauge, c.cfg.Node.Draining())
+}
+
+// lags tells how far groups are behind, in each topic in which they have committed an offset.
+func (c *collector) lags() {
+	all := history.Lags(c.cfg.Node.Broker(), "")
+	for _, l := range all[:min(len(all), maxLags)] {
+		c.count(groupLag, l.Messages, l.Group, l.Topic)
+	}
+	c.count(groupLeftOut, int64(max(len(all)-maxLags, 0)))
 }

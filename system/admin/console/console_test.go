@@ -227,6 +227,23 @@ func TestBodiesAreDecoded(t *testing.T) {
 	require.Contains(t, answer.Header.Get("Content-Disposition"), "attachment")
 }
 
+// TestASearchShowsTheNewestOfAllQueues, or the first from a time on.
+func TestASearchShowsTheNewestOfAllQueues(t *testing.T) {
+	w := run(t, "")
+	const shown = 64
+	for i := range shown + 10 {
+		w.put("Orders", messages.Message{QueueID: int32(i % 2), Body: fmt.Appendf(nil, "body-%d-", i)})
+	}
+	newest := w.page("/console/messages?topic=Orders")
+	require.Equal(t, shown, strings.Count(newest, "body-"))
+	require.Contains(t, newest, fmt.Sprintf("body-%d-", shown+9))
+	first := w.page("/console/messages?topic=Orders&from=2020-01-01T00:00")
+	require.Equal(t, shown, strings.Count(first, "body-"))
+	require.Contains(t, first, "body-0-")
+	require.NotContains(t, first, fmt.Sprintf("body-%d-", shown+9))
+	require.Contains(t, first, "There are more")
+}
+
 // TestDeadLettersAreSentAgain: all that were not yet, once; or one, as often as somebody asks.
 func TestDeadLettersAreSentAgain(t *testing.T) {
 	w := run(t, "")

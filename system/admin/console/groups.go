@@ -37,7 +37,7 @@ func (c *Console) groups(r *http.Request) (page, error) {
 	for g := range c.b.Groups.All() {
 		row(g.GroupName).Enabled = g.ConsumeEnable
 	}
-	for _, l := range history.Lags(c.b) {
+	for _, l := range history.Lags(c.b, "") {
 		g := row(l.Group)
 		g.Lag += l.Messages
 		g.Topics++

@@ -17,7 +17,7 @@ import (
 type levelRow struct {
 	Level        int
 	Delay        time.Duration
-	Done, End    int64 // offsets of its queue
+	Done         int64 // offset of its queue
 	Waiting      int64
 	DueMs        int64 // of the first one that waits; 0: none does
 	LateMs       int64 // how long that has been over
@@ -39,15 +39,14 @@ func (c *Console) delayed(r *http.Request) (page, error) {
 	done := c.store.DelayOffsets()
 	for i, delay := range c.b.Delays {
 		key := messages.QueueKey{Topic: messages.TopicSchedule, QueueID: int32(i)}
-		row := levelRow{Level: i + 1, Delay: delay, Done: int64(max(done[i+1], c.store.MinOffset(key))), End: int64(c.store.MaxOffset(key))}
-		row.Waiting = max(row.End-row.Done, 0)
+		row := levelRow{Level: i + 1, Delay: delay, Done: int64(max(done[i+1], c.store.MinOffset(key)))}
+		row.Waiting = max(int64(c.store.MaxOffset(key))-row.Done, 0)
 		if row.Waiting > 0 {
-			found, err := c.read(r.Context(), key, messages.QueueOffset(row.Done), shownDelayed)
+			err := c.read(r.Context(), key, messages.QueueOffset(row.Done), shownDelayed, func(m *messages.StoredMessage) {
+				row.First = append(row.First, delayedOf(m, delay))
+			})
 			if err != nil {
 				return page{Nav: "delayed"}, err
-			}
-			for j := range found {
-				row.First = append(row.First, delayedOf(&found[j], delay))
 			}
 		}
 		if len(row.First) > 0 {
@@ -131,22 +130,21 @@ func (c *Console) letters(r *http.Request, v deadView) (page, error) {
 		return page{Nav: "dead"}, missing("Group " + strconv.Quote(v.Group) + " has no dead letters.")
 	}
 	first, end := c.store.MinOffset(key), c.store.MaxOffset(key)
-	v.New = int64(end) - max(c.resent(v.Group, 0), int64(first))
+	again := c.resent(v.Group, 0)
+	v.New = int64(end) - max(again, int64(first))
 	before := end
 	if n, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil {
 		before = min(max(messages.QueueOffset(n), first), end)
 	}
 	from := max(before-maxFound, first)
-	found, err := c.read(r.Context(), key, from, int(before-from))
+	err := c.read(r.Context(), key, from, int(before-from), func(m *messages.StoredMessage) {
+		origin, _ := m.Properties.Get(messages.PropertyRetryTopic)
+		v.Letters = append(v.Letters, letterRow{messageRow: rowOf(m), From: origin, Times: m.ReconsumeTimes, Again: int64(m.QueueOffset) < again})
+	})
 	if err != nil {
 		return page{Nav: "dead"}, err
 	}
-	for i := range slices.Backward(found) {
-		origin, _ := found[i].Properties.Get(messages.PropertyRetryTopic)
-		v.Letters = append(v.Letters, letterRow{
-			messageRow: rowOf(&found[i]), From: origin, Times: found[i].ReconsumeTimes, Again: int64(found[i].QueueOffset) < c.resent(v.Group, 0),
-		})
-	}
+	slices.Reverse(v.Letters)
 	if from > first {
 		v.Older = "?" + url.Values{"group": {v.Group}, "before": {strconv.FormatInt(int64(from), 10)}}.Encode()
 	}
@@ -177,27 +175,25 @@ func (c *Console) resendAll(ctx context.Context, group string, key messages.Queu
 		if err != nil {
 			return 0, wrong("at is an offset: a number")
 		}
-		found, err := c.read(ctx, key, messages.QueueOffset(n), 1)
-		if err != nil || len(found) != 1 || int64(found[0].QueueOffset) != n {
+		letter, err := c.first(ctx, key, messages.QueueOffset(n))
+		if err != nil || letter == nil || int64(letter.QueueOffset) != n {
 			return 0, missing("it is not there any more")
 		}
-		return 1, c.again(ctx, group, &found[0])
+		return 1, c.again(ctx, group, letter)
 	}
 	from := max(messages.QueueOffset(c.resent(group, 0)), c.store.MinOffset(key))
 	for sent < maxResent {
-		found, err := c.read(ctx, key, from, 32)
-		if err != nil || len(found) == 0 {
+		letter, err := c.first(ctx, key, from)
+		if err != nil || letter == nil {
 			return sent, err
 		}
-		for i := range found[:min(len(found), maxResent-sent)] {
-			if err := c.again(ctx, group, &found[i]); err != nil {
-				return sent, err
-			}
-			sent++
-			from = found[i].QueueOffset + 1
-			if err := c.b.Offsets.CommitWait(ctx, toolGroup, key, from); err != nil {
-				return sent, fmt.Errorf("how far this has come could not be stored: %w", err)
-			}
+		if err := c.again(ctx, group, letter); err != nil {
+			return sent, err
+		}
+		sent++
+		from = letter.QueueOffset + 1
+		if err := c.b.Offsets.CommitWait(ctx, toolGroup, key, from); err != nil {
+			return sent, fmt.Errorf("how far this has come could not be stored: %w", err)
 		}
 	}
 	return sent, nil

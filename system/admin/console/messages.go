@@ -65,21 +65,26 @@ func (c *Console) search(r *http.Request) (page, error) {
 	if err != nil {
 		v.Problem = err.Error()
 	}
-	slices.SortStableFunc(found, func(a, b messages.StoredMessage) int { return cmp.Compare(a.StoreTimestampMs, b.StoreTimestampMs) })
-	v.More = len(found) > maxFound
-	for i := range found[:min(len(found), maxFound)] {
-		v.Found = append(v.Found, rowOf(&found[i]))
-	}
+	slices.SortStableFunc(found, older)
+	v.More, v.Found = len(found) > maxFound, found[:min(len(found), maxFound)]
 	return page{Template: "messages", Title: "Messages", Nav: "messages", Data: v}, nil
 }
 
+func older(a, b messageRow) int { return cmp.Compare(a.StoredMs, b.StoredMs) }
+
 // find looks for what the form says.
-func (c *Console) find(ctx context.Context, v *searchView) ([]messages.StoredMessage, error) {
+func (c *Console) find(ctx context.Context, v *searchView) ([]messageRow, error) {
 	v.Asked = v.ID != "" || v.Topic != ""
 	if v.ID != "" {
 		if _, at, err := messages.ParseOffsetMessageID(v.ID); err == nil {
 			m, err := c.store.MessageAt(at)
-			return []messages.StoredMessage{m}[:b2i(err == nil)], unless(system.ErrNoMessage, err)
+			switch {
+			case errors.Is(err, system.ErrNoMessage):
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
+			return []messageRow{rowOf(&m)}, nil
 		}
 		if v.Topic == "" {
 			return nil, errors.New("this is no offset message id; for the unique id that a client gave its message the topic is needed, too")
@@ -98,27 +103,16 @@ func (c *Console) find(ctx context.Context, v *searchView) ([]messages.StoredMes
 	return c.byTime(ctx, v)
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
+func (c *Console) byKey(ctx context.Context, topic, key string) (found []messageRow, err error) {
+	got, err := c.store.QueryRecords(ctx, messages.QueryMessage{Topic: topic, Key: key, MaxMessages: maxFound + 1, EndMs: math.MaxInt64})
+	if err != nil {
+		return nil, err
 	}
-	return 0
-}
-
-// unless is err, or nil when it is just that.
-func unless(expected, err error) error {
-	if errors.Is(err, expected) {
-		return nil
-	}
-	return err
-}
-
-func (c *Console) byKey(ctx context.Context, topic, key string) ([]messages.StoredMessage, error) {
-	return c.store.Query(ctx, messages.QueryMessage{Topic: topic, Key: key, MaxMessages: maxFound + 1, EndMs: math.MaxInt64})
+	return found, visit(got, func(m *messages.StoredMessage) { found = append(found, rowOf(m)) })
 }
 
 // byTime reads on from a time in each queue of a topic, or in one; without a time, its last messages.
-func (c *Console) byTime(ctx context.Context, v *searchView) ([]messages.StoredMessage, error) {
+func (c *Console) byTime(ctx context.Context, v *searchView) ([]messageRow, error) {
 	from := time.Time{}
 	if v.From != "" {
 		var err error
@@ -131,7 +125,7 @@ func (c *Console) byTime(ctx context.Context, v *searchView) ([]messages.StoredM
 		return nil, errors.New("the queue is a number")
 	}
 	t, _ := c.b.Topics.Lookup(v.Topic)
-	var found []messages.StoredMessage
+	var found []messageRow
 	for id := range int32(max(t.ReadQueueNums, t.WriteQueueNums)) {
 		if v.Queue != "" && int(id) != only {
 			continue
@@ -143,15 +137,15 @@ func (c *Console) byTime(ctx context.Context, v *searchView) ([]messages.StoredM
 				return found, err
 			}
 		}
-		some, err := c.read(ctx, key, at, maxFound+1)
-		if err != nil {
+		if err := c.read(ctx, key, at, maxFound+1, func(m *messages.StoredMessage) { found = append(found, rowOf(m)) }); err != nil {
 			return found, err
 		}
-		found = append(found, some...)
-	}
-	if from.IsZero() && len(found) > maxFound { // the newest
-		slices.SortStableFunc(found, func(a, b messages.StoredMessage) int { return cmp.Compare(b.StoreTimestampMs, a.StoreTimestampMs) })
-		found = found[:maxFound]
+		slices.SortStableFunc(found, older) // no more is kept than is shown, however many queues there are
+		if from.IsZero() {
+			found = found[max(len(found)-maxFound, 0):]
+		} else {
+			found = found[:min(len(found), maxFound+1)]
+		}
 	}
 	return found, nil
 }
@@ -166,30 +160,44 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, errors.New("want a time like 2026-01-31T13:00:00")
 }
 
-// read returns up to so many messages of a queue from an offset on.
-func (c *Console) read(ctx context.Context, key messages.QueueKey, at messages.QueueOffset, most int) ([]messages.StoredMessage, error) {
-	var found []messages.StoredMessage
-	for len(found) < most && at < c.store.MaxOffset(key) {
-		got, err := c.store.Get(ctx, messages.GetMessage{Queue: key, Offset: at, MaxMessages: most - len(found)})
+// read gives up to so many messages of a queue from an offset on to fn.
+func (c *Console) read(ctx context.Context, key messages.QueueKey, at messages.QueueOffset, most int, fn func(*messages.StoredMessage)) error {
+	for left := most; left > 0 && at < c.store.MaxOffset(key); {
+		got, err := c.store.Get(ctx, messages.GetMessage{Queue: key, Offset: at, MaxMessages: left})
 		if err != nil {
-			return found, err
+			return err
 		}
-		err = vfs.Guard("read messages", func() error {
-			for _, raw := range got.Records {
-				if rec, _, err := record.Parse(raw, false); err == nil && !rec.Lost() {
-					found = append(found, rec.Stored())
-				}
-			}
-			return nil
-		})
 		next := got.NextOffset
-		got.Release()
+		err = visit(got, func(m *messages.StoredMessage) {
+			left--
+			fn(m)
+		})
 		if err != nil || next <= at {
-			return found, err
+			return err
 		}
 		at = next
 	}
-	return found, nil
+	return nil
+}
+
+// first is the first message of a queue from an offset on; nil: there is none.
+func (c *Console) first(ctx context.Context, key messages.QueueKey, at messages.QueueOffset) (found *messages.StoredMessage, err error) {
+	err = c.read(ctx, key, at, 1, func(m *messages.StoredMessage) { found = m })
+	return found, err
+}
+
+// visit gives the messages of a result to fn, one by one, and releases it: bodies are large, and a list shows little of each.
+func visit(got *messages.GetResult, fn func(*messages.StoredMessage)) error {
+	defer got.Release()
+	return vfs.Guard("read messages", func() error {
+		for _, raw := range got.Records {
+			if rec, _, err := record.Parse(raw, false); err == nil && !rec.Lost() {
+				m := rec.Stored()
+				fn(&m)
+			}
+		}
+		return nil
+	})
 }
 
 // messageView is one message.
@@ -233,8 +241,8 @@ func (c *Console) message(r *http.Request) (page, error) {
 		by messages.QueueOffset
 		to *int64
 	}{{-1, &v.Prev}, {1, &v.Next}} {
-		if some, err := c.read(r.Context(), m.Queue(), m.QueueOffset+near.by, 1); err == nil && len(some) == 1 && some[0].QueueOffset == m.QueueOffset+near.by {
-			*near.to = int64(some[0].PhysicalOffset)
+		if one, err := c.first(r.Context(), m.Queue(), m.QueueOffset+near.by); err == nil && one != nil && one.QueueOffset == m.QueueOffset+near.by {
+			*near.to = int64(one.PhysicalOffset)
 		}
 	}
 	return page{Template: "message", Title: "Message " + v.ID, Nav: "messages", Data: v}, nil

@@ -50,7 +50,7 @@ type storageView struct {
 	Disks                 []diskRow
 	Cleaned               cleaner.Cleaned
 	Ballast               bool
-	OldestMs              int64
+	OldestMs              int64 // store time of the log's first message; 0: there is none
 	Unflushed, Undispatch int64
 	Held                  int64 // bytes of the log
 	Extensions            []system.ExtensionStatus
@@ -66,9 +66,9 @@ type diskRow struct {
 }
 
 func (c *Console) storage(*http.Request) (page, error) {
-	st, stats, cleaning := c.store.Status(), c.store.Stats(), c.store.Cleaning()
+	st, stats, cleaning, opt := c.store.Status(), c.store.Stats(), c.store.Cleaning(), c.store.Options()
 	v := storageView{
-		Loss: c.lossWindow(), Flush: c.store.Options().FlushDiskType.String(), Options: c.store.Options(), Retention: c.store.Retention(), Status: st, Stats: stats,
+		Loss: c.lossWindow(), Flush: opt.FlushDiskType.String(), Options: opt, Retention: c.store.Retention(), Status: st, Stats: stats,
 		Cleaned: cleaning.Cleaned, Ballast: cleaning.Ballast, Unflushed: int64(max(st.WrittenTo-st.FlushedTo, 0)),
 		Undispatch: int64(max(st.WrittenTo-st.DispatchedTo, 0)), Held: int64(st.WrittenTo - stats.LogMin), Extensions: c.store.Extensions(),
 	}
@@ -82,7 +82,9 @@ func (c *Console) storage(*http.Request) (page, error) {
 		row.Warn, row.Bad = row.Percent > float64(v.Retention.MaxUsedPercent), row.Percent > float64(v.Retention.CleanForcibly)
 		v.Disks = append(v.Disks, row)
 	}
-	v.OldestMs = c.oldest()
+	if m, err := c.store.MessageAt(stats.LogMin); err == nil {
+		v.OldestMs = m.StoreTimestampMs
+	}
 	if c.cfg.Scrub != nil {
 		done := c.cfg.Scrub()
 		v.Scrub = &done
@@ -90,19 +92,9 @@ func (c *Console) storage(*http.Request) (page, error) {
 	return page{Template: "storage", Title: "Storage", Nav: "storage", Data: v}, nil
 }
 
-// oldest is the store time of the log's first message; 0: there is none.
-func (c *Console) oldest() int64 {
-	m, err := c.store.MessageAt(c.store.Stats().LogMin)
-	if err != nil {
-		return 0
-	}
-	return m.StoreTimestampMs
-}
-
 // actorRow is an actor in the tree, or a branch of it without one.
 type actorRow struct {
 	Name    string
-	Path    string
 	Depth   int
 	Is      bool // there is an actor, not only others below it
 	Waiting int
@@ -143,13 +135,16 @@ func tree(root string, all []actors.Standing, rates map[string]float64) []actorR
 					break
 				}
 				at[own] = len(rows)
-				rows = append(rows, actorRow{Name: part, Path: own, Depth: i + 1})
+				rows = append(rows, actorRow{Name: part, Depth: i + 1})
 			}
 			parent = own
 		}
 		if parent == one.ID {
 			row := &rows[at[parent]]
-			row.Is, row.Waiting, row.Handled, row.Panics, row.Rate = true, one.Waiting, one.Handled, one.Panics, rates[one.ID]
+			row.Is, row.Waiting, row.Handled, row.Panics, row.Rate = true, one.Waiting, one.Handled, one.Panics, math.NaN()
+			if rate, known := rates[one.ID]; known {
+				row.Rate = rate
+			}
 		}
 	}
 	return rows

@@ -61,15 +61,16 @@ func spanOf(r *http.Request) (time.Duration, []spanLink) {
 func (c *Console) overview(r *http.Request) (page, error) {
 	span, links := spanOf(r)
 	samples := c.history.Samples(span)
-	o := overview{Spans: links, Plots: plots(samples, span), Tiles: c.tiles(samples), Loss: c.lossWindow()}
-	for why, n := range c.store.Stats().Refused {
+	stats := c.store.Stats()
+	o := overview{Spans: links, Plots: plots(samples, span), Tiles: c.tiles(samples, &stats), Loss: c.lossWindow()}
+	for why, n := range stats.Refused {
 		if n > 0 {
 			o.Refused = append(o.Refused, refusal{string(why), n})
 		}
 	}
 	slices.SortFunc(o.Refused, func(a, b refusal) int { return cmp.Compare(a.Why, b.Why) })
 	const shown = 5
-	lags := history.Lags(c.b)
+	lags := history.Lags(c.b, "")
 	slices.SortStableFunc(lags, func(a, b history.Lag) int { return cmp.Compare(b.Messages, a.Messages) })
 	for _, l := range lags[:min(len(lags), shown)] {
 		if l.Messages > 0 {
@@ -97,8 +98,8 @@ func (c *Console) lossWindow() string {
 const recent = 6
 
 // tiles are the numbers of the last seconds.
-func (c *Console) tiles(samples []history.Sample) []tile {
-	stats, st := c.store.Stats(), c.store.Status()
+func (c *Console) tiles(samples []history.Sample, stats *system.Stats) []tile {
+	st, began := c.store.Status(), time.UnixMilli(c.b.Stats.Totals().BeganMs)
 	in, out, bytes, p50, p99, sync := math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if n := len(samples); n > 1 {
 		from, to := samples[max(n-recent, 0)], samples[n-1]
@@ -114,7 +115,7 @@ func (c *Console) tiles(samples []history.Sample) []tile {
 		{"Not flushed", plot.Bytes.Text(float64(max(st.WrittenTo-st.FlushedTo, 0))), c.store.Options().FlushDiskType.String()},
 		{"Not dispatched", plot.Bytes.Text(float64(max(st.WrittenTo-st.DispatchedTo, 0))), count(stats.PendingPuts) + " puts in flight"},
 		{"Connections", count(c.cfg.Node.Connections()), count(len(c.b.Clients.Groups())) + " groups online"},
-		{"Running", ago(time.Since(time.UnixMilli(c.b.Stats.Totals().BeganMs))), "since " + clock(time.UnixMilli(c.b.Stats.Totals().BeganMs))[:16] + "Z"},
+		{"Running", ago(time.Since(began)), "since " + clock(began)[:16] + "Z"},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
@@ -86,14 +85,14 @@ func (c *Console) topics(r *http.Request) (page, error) {
 	l := part(r, configs)
 	rows := listing[topicRow]{Total: l.Total, Find: l.Find, All: l.All, Prev: l.Prev, Next: l.Next, First: l.First, Until: l.Until}
 	for _, t := range l.Rows {
-		rows.Rows = append(rows.Rows, c.topicRow(t))
+		rows.Rows = append(rows.Rows, c.topicRow(t, c.queues(t)))
 	}
 	return page{Template: "topics", Title: "Topics", Nav: "topics", Data: rows}, nil
 }
 
-func (c *Console) topicRow(t metadata.TopicConfig) topicRow {
+func (c *Console) topicRow(t metadata.TopicConfig, queues []queueRow) topicRow {
 	row := topicRow{Name: t.TopicName, Kind: c.kindOf(t.TopicName), Read: t.ReadQueueNums, Write: t.WriteQueueNums, Perm: permission(t.Perm)}
-	for _, q := range c.queues(t) {
+	for _, q := range queues {
 		row.Stored += q.Stored
 		row.LastMs = max(row.LastMs, q.LastMs)
 	}
@@ -141,12 +140,11 @@ func (c *Console) queues(t metadata.TopicConfig) []queueRow {
 // topicView is one topic.
 type topicView struct {
 	topicRow
-	Queues             []queueRow
-	Groups             []history.Lag
-	InBytes            float64 // a second, over the last minute
-	Hour, Day          int64   // messages
-	Order              bool
-	Retention, Updated string
+	Queues    []queueRow
+	Groups    []history.Lag
+	InBytes   float64 // a second, over the last minute
+	Hour, Day int64   // messages
+	Order     bool
 }
 
 func (c *Console) topic(r *http.Request) (page, error) {
@@ -155,20 +153,15 @@ func (c *Console) topic(r *http.Request) (page, error) {
 	if !ok {
 		return page{Nav: "topics"}, missing("There is no topic " + strconv.Quote(name) + ".")
 	}
-	v := topicView{topicRow: c.topicRow(t), Queues: c.queues(t), Order: t.Order}
+	queues := c.queues(t)
+	v := topicView{topicRow: c.topicRow(t, queues), Queues: queues, Groups: history.Lags(c.b, name), Order: t.Order}
 	size, _ := c.b.Stats.View("TOPIC_PUT_SIZE", name, known)
 	in, _ := c.b.Stats.View("TOPIC_PUT_NUMS", name, known)
 	v.InBytes, v.Hour, v.Day = size.StatsMinute.TPS, in.StatsHour.Sum, in.StatsDay.Sum
-	for _, l := range history.Lags(c.b) {
-		if l.Topic == name {
-			v.Groups = append(v.Groups, l)
-		}
-	}
 	for _, group := range c.b.Clients.Subscribers(name) { // those that have not committed anything
 		if !slices.ContainsFunc(v.Groups, func(l history.Lag) bool { return l.Group == group }) {
 			v.Groups = append(v.Groups, history.Lag{Group: group, Topic: name, Messages: v.Stored})
 		}
 	}
-	v.Updated = clock(time.Now())
 	return page{Template: "topic", Title: name, Nav: "topics", Data: v}, nil
 }

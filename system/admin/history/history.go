@@ -47,6 +47,7 @@ type History struct {
 	samples *atomic.Pointer[[]Sample]
 	lags    *atomic.Pointer[lags]
 	counts  *atomic.Pointer[[]count]
+	asked   *atomic.Int64
 	end     func() error
 }
 
@@ -72,7 +73,7 @@ func Start(root *actor.RootContext, cfg Config) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the history: %w", err)
 	}
-	return &History{samples: &a.samples, lags: &a.lags, counts: &a.counts,
+	return &History{samples: &a.samples, lags: &a.lags, counts: &a.counts, asked: &a.asked,
 		end: sync.OnceValue(func() error { return root.StopFuture(pid).Wait() })}, nil
 }
 
@@ -103,6 +104,7 @@ type sampler struct {
 	samples atomic.Pointer[[]Sample]
 	lags    atomic.Pointer[lags]
 	counts  atomic.Pointer[[]count]
+	asked   atomic.Int64 // ns: when somebody last asked for rates
 }
 
 // Receive implements actor.Actor.
@@ -123,11 +125,14 @@ func (a *sampler) sample(now time.Time) {
 	next := append(*a.samples.Load(), a.look(now))
 	next = bounded(next, int(Kept/Interval)+1)
 	a.samples.Store(&next)
-	counts := append(slices.Clone(*a.counts.Load()), a.count(now))
-	counts = counts[max(len(counts)-keptCounts, 0):]
+	counts := []count{}
+	if now.UnixNano()-a.asked.Load() < int64(countedFor) {
+		counts = append(slices.Clone(*a.counts.Load()), a.count(now))
+		counts = counts[max(len(counts)-keptCounts, 0):]
+	}
 	a.counts.Store(&counts)
 	if a.ticks%int(LagInterval/Interval) == 0 {
-		a.lags.Store(a.lags.Load().with(now, Lags(a.cfg.Broker)))
+		a.lags.Store(a.lags.Load().with(now, Lags(a.cfg.Broker, "")))
 	}
 	a.ticks++
 }
@@ -154,8 +159,12 @@ func (a *sampler) look(now time.Time) Sample {
 	return s
 }
 
-// keptCounts is over how many samples the rates of actors are taken.
-const keptCounts = 6
+const (
+	// keptCounts is over how many samples the rates of actors are taken.
+	keptCounts = 6
+	// countedFor is for how long actors are counted after somebody has asked: there is one for each connection.
+	countedFor = time.Minute
+)
 
 // count is what each actor has handled at one time.
 type count struct {
@@ -171,8 +180,10 @@ func (a *sampler) count(now time.Time) count {
 	return c
 }
 
-// Rates tells how many messages a second each actor has handled lately, by its path.
+// Rates tells how many messages a second each actor has handled lately, by its path. Actors are counted from the first question on:
+// there are rates two samples later, for as long as somebody asks each minute.
 func (h *History) Rates() map[string]float64 {
+	h.asked.Store(time.Now().UnixNano())
 	counts, rates := *h.counts.Load(), map[string]float64{}
 	if len(counts) < 2 {
 		return rates

@@ -88,7 +88,11 @@ func TestSamplesAreTakenEveryTwoSeconds(t *testing.T) {
 		require.Len(t, h.Samples(Interval), 2)
 		<-time.After(Kept + time.Minute)
 		require.Len(t, h.Samples(Kept), int(Kept/Interval)+1)
+		require.Empty(t, h.Rates(), "nobody has asked")
+		<-time.After(2 * Interval)
 		require.Contains(t, h.Rates(), "history")
+		<-time.After(2 * countedFor)
+		require.Empty(t, h.Rates(), "nobody has asked for long")
 		require.NoError(t, h.Close())
 	})
 }

@@ -16,12 +16,12 @@ type Lag struct {
 	Messages     int64 // that it has not committed
 }
 
-// Lags lists the lags of all groups, by topic and group.
-func Lags(b *broker.Broker) []Lag {
+// Lags lists the lags of all groups, by topic and group; those in one topic only, unless it is empty.
+func Lags(b *broker.Broker, only string) []Lag {
 	table := b.Offsets.Table().Offsets
 	list := make([]Lag, 0, len(table))
 	for _, pair := range slices.Sorted(maps.Keys(table)) {
-		if topic, group, ok := metadata.SplitOffsetKey(pair); ok {
+		if topic, group, ok := metadata.SplitOffsetKey(pair); ok && (only == "" || topic == only) {
 			list = append(list, Lag{Group: group, Topic: topic, Messages: lagOf(b, topic, table[pair])})
 		}
 	}

@@ -30,6 +30,9 @@ func (q *Queue) TagsCode(u Unit) (int64, bool) {
 
 // cutExtension deletes what no unit from a queue offset on names in the extension; the mutex io is held.
 func (q *Queue) cutExtension(from int64) error {
+	if q.ext.Empty() { // no unit has an address that is worth looking for
+		return nil
+	}
 	t := q.tail.Load()
 	var part [64]Unit
 	for at, end := from, t.max.Load(); at < end; {

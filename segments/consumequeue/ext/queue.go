@@ -1,6 +1,7 @@
 package ext
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,11 @@ import (
 // freshSuffix marks a file that is being made, beside the folder of its queue; RocketMQ skips the name.
 const freshSuffix = ".new"
 
-// pageBytes is how much is read at once.
-const pageBytes = 4096
+// How much is read at once: of one unit, and of a file that is looked through.
+const (
+	pageBytes = 4096
+	walkBytes = 64 << 10
+)
 
 // Queue is the extension of one consume queue. All methods are safe for concurrent use.
 type Queue struct {
@@ -121,17 +125,22 @@ func (q *Queue) walk(start int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b := make([]byte, q.fileBytes)
-	if _, err = f.ReadAt(b, 0); errors.Is(err, io.EOF) {
-		err = nil
-	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, q.fileBytes), walkBytes)
 	at := int64(0)
-	for {
-		size, ok := sizeAt(b[at:])
+	for err == nil {
+		var b []byte
+		if b, err = r.Peek(fixedBytes); err != nil {
+			break
+		}
+		size, ok := sizeAt(b)
 		if !ok || at+size > q.fileBytes {
 			break
 		}
 		at += size
+		_, err = r.Discard(int(size))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
 	return start + at, errors.Join(err, f.Close())
 }
@@ -259,6 +268,14 @@ func (q *Queue) Sync() error {
 	}
 	q.dirty = nil
 	return nil
+}
+
+// Empty tells whether there are no files that can be used.
+func (q *Queue) Empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	starts, err := q.files()
+	return err != nil || len(starts) == 0
 }
 
 // DeleteBelow deletes the files that end in front of an address.

@@ -160,3 +160,28 @@ func FuzzFiles(f *testing.F) {
 		require.EqualValues(t, 9, code)
 	})
 }
+
+// TestGoingOnReadsNoMoreThanIsUsed: a file is large, and there is one for each queue.
+func TestGoingOnReadsNoMoreThanIsUsed(t *testing.T) {
+	const fileBytes = 4 << 20
+	disk := memfs.New()
+	q := ext.New(disk, dir, fileBytes, true)
+	require.True(t, q.Empty())
+	for range 10_000 {
+		_, ok := q.Append(ext.Unit{})
+		require.True(t, ok)
+	}
+	require.NoError(t, q.Write())
+	require.False(t, q.Empty())
+	var read int64
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindRead {
+			read += op.N
+		}
+		return nil
+	})
+	address, ok := ext.New(disk, dir, fileBytes, true).Append(ext.Unit{})
+	require.True(t, ok)
+	require.Equal(t, at(200_000), address)
+	require.Less(t, read, int64(300_000))
+}

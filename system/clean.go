@@ -147,11 +147,7 @@ func (s *Store) deleteQueues(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.commit(ctx)
-	if err == nil {
-		err = s.cast.flush(ctx) // a deletion may not outlive what was in front of it
-	}
-	if err == nil {
+	if err = s.cast.flush(ctx); err == nil { // a deletion may not outlive what was in front of it
 		err = s.files.TopicDeleted(topic, end)
 	}
 	if waiting := s.cast.await(ctx, end); waiting != nil {

@@ -65,13 +65,8 @@ func (s *Store) commit(ctx context.Context) (messages.PhysicalOffset, error) {
 	return end, nil
 }
 
-// flushing is who is asked to make everything durable: the committer passes it on to the flusher.
-func (s *Store) flushing() actors.Peer {
-	if s.opt.Pooled() && s.readOnly == nil {
-		return s.cast.address(actors.RoleCommitter)
-	}
-	return s.cast.address(actors.RoleFlusher)
-}
+// flushing is who is asked to make everything durable.
+func (s *Store) flushing() actors.Peer { return s.cast.address(s.cast.flusher) }
 
 // committed makes the record at an offset readable that has been answered already: whoever asks by offset has it from an answer,
 // a producer that ends its transaction for one.

@@ -51,9 +51,10 @@ func (c *cast) drain(ctx context.Context, end messages.PhysicalOffset) error {
 	return c.flush(ctx) // the checkpoint that says so
 }
 
+// flush makes everything durable that has been appended.
 func (c *cast) flush(ctx context.Context) error {
 	answer := messages.NewAnswer[messages.PhysicalOffset]()
-	c.send(actors.RoleFlusher, messages.FlushNow{Answer: answer})
+	c.send(c.flusher, messages.FlushNow{Answer: answer})
 	if _, err := answer.Wait(ctx); err != nil {
 		return fmt.Errorf("flush the commit log: %w", err)
 	}

@@ -106,6 +106,9 @@ func Open(opt Options) (*Store, error) {
 	s.delays, _ = messages.ParseDelayLevels(opt.DelayLevels) // Validate has looked at them
 	s.memoryBytes = vfs.PhysicalMemory() / 100 * int64(opt.MemoryRatioPercent)
 	s.cast = newCast(opt)
+	if s.cast.flusher = actors.RoleFlusher; opt.Pooled() && s.readOnly == nil {
+		s.cast.flusher = actors.RoleCommitter
+	}
 	s.cleaner = s.newCleaner()
 	s.preparePlugged()
 	s.sayReadOnly() // these first: what a service, or whoever is told of arrivals, does as soon as it runs counts too

@@ -28,6 +28,8 @@ type cast struct {
 	system *actor.ActorSystem
 	pids   map[actors.Role]*actor.PID
 	ports  map[actors.Role]*mailbox.Combining
+	// flusher is who is asked to make everything durable: the flusher, or a committer, which passes it on.
+	flusher actors.Role
 	// gate: nobody runs before everybody has a name, or what is sent to a name that is not there yet is lost; and the maps are
 	// whole before anybody looks into them. First the store's own actors wait at one, then the extensions at the next.
 	gate *mailbox.Gate

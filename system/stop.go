@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 
 	"github.com/actormq/actormq/actors"
@@ -91,10 +90,7 @@ func (c *cast) stop(role actors.Role) {
 // removeUnused deletes the segments that were made ahead and never written, as the original does at a clean stop.
 func (s *Store) removeUnused() error {
 	dir := s.opt.CommitLogDir
-	entries, err := s.opt.Disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	entries, err := vfs.ListIfThere(s.opt.Disk, dir)
 	if err != nil {
 		return fmt.Errorf("remove unused segments: %w", err)
 	}

@@ -178,10 +178,7 @@ func (a *Actor) room() error {
 
 // removeDrafts deletes what a crash left half made: it may be what fills the disk.
 func (a *Actor) removeDrafts() {
-	entries, err := a.cfg.Disk.List(a.cfg.PrepareDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
+	entries, err := vfs.ListIfThere(a.cfg.Disk, a.cfg.PrepareDir)
 	for _, e := range entries {
 		if _, bad := segments.ParseName(e.Name); bad == nil {
 			err = errors.Join(err, a.removeDraft(path.Join(a.cfg.PrepareDir, e.Name)))
@@ -241,7 +238,7 @@ func (a *Actor) prepareDirs(draft string) error {
 }
 
 func (a *Actor) removeDraft(draft string) error {
-	if err := a.cfg.Disk.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(a.cfg.Disk, draft); err != nil {
 		return fmt.Errorf("remove unfinished segment: %w", err)
 	}
 	return nil

@@ -73,7 +73,7 @@ func (b *ballast) look() error {
 }
 
 func (b *ballast) remove() error {
-	if err := b.disk.Remove(b.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(b.disk, b.path); err != nil {
 		return fmt.Errorf("give up the ballast: %w", err)
 	}
 	b.reserved.Store(b.bytes)

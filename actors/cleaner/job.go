@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"sync/atomic"
 	"time"
@@ -228,7 +227,7 @@ func (r *round) mayRemove() bool {
 }
 
 func removeDurably(disk vfs.Disk, name string) error {
-	if err := disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(disk, name); err != nil {
 		return err
 	}
 	return disk.SyncDir(path.Dir(name))

@@ -2,7 +2,6 @@ package delay
 
 import (
 	"errors"
-	"math"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/consumequeue/ext"
 )
 
 const (
@@ -147,12 +147,12 @@ func (l *level) collect() {
 // too: the clock has jumped, or the level was shortened (spec/store.md §10.4, correctDeliverTimestamp).
 func (l *level) wait(u consumequeue.Unit) time.Duration {
 	due, longest := u.TagsCode, l.delay
-	if longest < 0 || due < math.MinInt32 { // a level of before; the address of an extension, which is not kept
+	if longest < 0 || ext.IsAddress(due) { // a level of before; the address of an extension, which is not kept
 		m, err := find(l.cfg.Log, u)
 		if err != nil {
 			return 0 // delivering it says what is wrong
 		}
-		if due < math.MinInt32 {
+		if ext.IsAddress(due) {
 			due = m.StoreTimestampMs + max(l.delay, 0).Milliseconds()
 		}
 		longest = time.Duration(due-m.StoreTimestampMs) * time.Millisecond

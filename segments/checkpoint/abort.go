@@ -42,7 +42,7 @@ func SetAbort(disk vfs.Disk, name string) error {
 // ClearAbort removes the abort marker, if it is there. The caller has made everything else durable before: a power cut
 // later on finds a store that was closed properly.
 func ClearAbort(disk vfs.Disk, name string) error {
-	err := removeIfThere(disk, name)
+	err := vfs.RemoveIfThere(disk, name)
 	if err == nil {
 		err = disk.SyncDir(path.Dir(name))
 	}

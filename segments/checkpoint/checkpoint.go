@@ -134,7 +134,7 @@ func replace(disk vfs.Disk, name string, v Values) error {
 // replaceWith makes a new file beside the name and moves it there once it is durable.
 func replaceWith(disk vfs.Disk, name string, content []byte) error {
 	fresh := name + freshSuffix
-	if err := removeIfThere(disk, fresh); err != nil {
+	if err := vfs.RemoveIfThere(disk, fresh); err != nil {
 		return err
 	}
 	f, err := disk.Create(fresh)
@@ -149,11 +149,4 @@ func replaceWith(disk vfs.Disk, name string, content []byte) error {
 		return err
 	}
 	return disk.Rename(fresh, name)
-}
-
-func removeIfThere(disk vfs.Disk, name string) error {
-	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

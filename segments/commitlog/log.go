@@ -40,7 +40,7 @@ type Log struct {
 // returned as foreign. Every segment counts as fully written: CutTo sets the end that recovery has found.
 func Open(disk vfs.Disk, dir string, segmentBytes int64) (*Log, []Foreign, error) {
 	l := &Log{disk: disk, dir: dir, segmentBytes: segmentBytes}
-	entries, err := listIfThere(disk, dir)
+	entries, err := vfs.ListIfThere(disk, dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open commit log: %w", err)
 	}

@@ -1,13 +1,10 @@
 package commitlog
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
-	"github.com/actormq/actormq/segments/vfs"
 )
 
 // Slice is a readable piece of one segment. Bytes stay valid until Release, which the reader calls exactly once.
@@ -68,12 +65,4 @@ func (l *Log) ReadFrom(off messages.PhysicalOffset) (Slice, error) {
 
 func notInLog(off messages.PhysicalOffset) error {
 	return fmt.Errorf("offset %d: %w", off, ErrNotInLog)
-}
-
-func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
-	entries, err := disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
 }

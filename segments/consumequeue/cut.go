@@ -3,7 +3,6 @@ package consumequeue
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -65,7 +64,7 @@ func (q *Queue) endBefore(t *tail, to int64) (int64, error) {
 
 // cutFiles removes what the files hold at and behind a queue offset.
 func (q *Queue) cutFiles(to int64) error {
-	entries, err := listIfThere(q.table.disk, q.path())
+	entries, err := vfs.ListIfThere(q.table.disk, q.path())
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (q *Queue) removeFile(name string) error {
 	}
 	q.names = true
 	q.unsynced.Store(true)
-	return removeIfThere(q.table.disk, path.Join(q.path(), name))
+	return vfs.RemoveIfThere(q.table.disk, path.Join(q.path(), name))
 }
 
 // clearBehind zeroes a file from a queue offset on, without writing zeros.
@@ -194,7 +193,7 @@ func (q *Queue) destroyFiles() error {
 			return err
 		}
 	}
-	entries, err := listIfThere(disk, q.path())
+	entries, err := vfs.ListIfThere(disk, q.path())
 	if err != nil || entries == nil {
 		return err
 	}
@@ -210,17 +209,8 @@ func (q *Queue) destroyFiles() error {
 		return err
 	}
 	// A foreign file keeps the folder alive, which is harmless: a folder without units is no queue.
-	if err := removeIfThere(disk, q.path()); err != nil {
+	if err := vfs.RemoveIfThere(disk, q.path()); err != nil {
 		return nil
 	}
 	return disk.SyncDir(path.Dir(q.path()))
-}
-
-// listIfThere lists a folder; one that is missing is empty.
-func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
-	entries, err := disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
 }

@@ -133,7 +133,7 @@ func recoverAfterPowerCut(t *testing.T, disk *memfs.Disk, begin, synced, end int
 	appendUnits(t, q, synced, end)
 	requireUnits(t, q, begin, end)
 	require.NoError(t, q.Sync())
-	entries, err := listIfThere(disk, dir+"/T")
+	entries, err := vfs.ListIfThere(disk, dir+"/T")
 	require.NoError(t, err)
 	for _, e := range entries {
 		require.Equal(t, "1", e.Name)

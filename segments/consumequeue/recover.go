@@ -50,7 +50,7 @@ func (q *Queue) recover() error {
 }
 
 func (q *Queue) findFiles() ([]foundFile, error) {
-	entries, err := listIfThere(q.table.disk, q.path())
+	entries, err := vfs.ListIfThere(q.table.disk, q.path())
 	if err != nil {
 		return nil, err
 	}

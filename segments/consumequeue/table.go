@@ -111,7 +111,7 @@ func OpenTable(disk vfs.Disk, dir string, opt Options) (*Table, error) {
 }
 
 func (t *Table) findQueues() ([]messages.QueueKey, error) {
-	topics, err := listIfThere(t.disk, t.dir)
+	topics, err := vfs.ListIfThere(t.disk, t.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (t *Table) findQueues() ([]messages.QueueKey, error) {
 
 func (t *Table) findQueuesOf(topic string, keys []messages.QueueKey) ([]messages.QueueKey, error) {
 	dir := path.Join(t.dir, topic)
-	entries, err := listIfThere(t.disk, dir)
+	entries, err := vfs.ListIfThere(t.disk, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (t *Table) findQueuesOf(topic string, keys []messages.QueueKey) ([]messages
 		case !ok:
 			t.ignore(path.Join(dir, e.Name))
 		case fresh:
-			err = removeIfThere(t.disk, path.Join(dir, e.Name))
+			err = vfs.RemoveIfThere(t.disk, path.Join(dir, e.Name))
 		default:
 			keys = append(keys, messages.QueueKey{Topic: topic, QueueID: id})
 		}

@@ -160,7 +160,7 @@ func (q *Queue) createFile(t *tail, start, from, to int64) error {
 		}
 	}
 	if err := q.makeFile(t, start, from, to); err != nil {
-		return errors.Join(err, removeIfThere(q.table.disk, q.freshPath()))
+		return errors.Join(err, vfs.RemoveIfThere(q.table.disk, q.freshPath()))
 	}
 	if q.first < 0 {
 		q.first = start
@@ -172,7 +172,7 @@ func (q *Queue) createFile(t *tail, start, from, to int64) error {
 
 func (q *Queue) makeFile(t *tail, start, from, to int64) (err error) {
 	disk, fresh := q.table.disk, q.freshPath()
-	if err := removeIfThere(disk, fresh); err != nil {
+	if err := vfs.RemoveIfThere(disk, fresh); err != nil {
 		return err
 	}
 	f, err := disk.Create(fresh)
@@ -213,13 +213,6 @@ func writeFillers(f vfs.File, n int64) error {
 		if _, err := f.WriteAt(b[:min(int64(len(b)), n*UnitBytes-off)], off); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func removeIfThere(disk vfs.Disk, name string) error {
-	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -59,14 +59,14 @@ func (s *Set) cut(f *file, end int64) (*file, error) {
 	switch {
 	case plan.kept == 0:
 		s.names = true
-		return nil, removeIfThere(s.disk, f.path)
+		return nil, vfs.RemoveIfThere(s.disk, f.path)
 	case plan.same:
 		return f, nil
 	}
 	made, err := s.fresh(f.name)
 	if errors.Is(err, vfs.ErrNoSpace) { // its entries come back from the log, which is still there
 		s.names = true
-		return nil, removeIfThere(s.disk, f.path)
+		return nil, vfs.RemoveIfThere(s.disk, f.path)
 	}
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *Set) DeleteBelow(least messages.PhysicalOffset) (int, error) {
 	n := 0
 	var err error
 	for n < len(files)-1 && files[n].head.endPhy < int64(least) {
-		if err = removeIfThere(s.disk, files[n].path); err != nil {
+		if err = vfs.RemoveIfThere(s.disk, files[n].path); err != nil {
 			err = fmt.Errorf("delete index file: %w", err)
 			break
 		}
@@ -212,7 +212,7 @@ func (s *Set) DropDamaged() error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Backward(names) {
-		if err := removeIfThere(s.disk, name); err != nil {
+		if err := vfs.RemoveIfThere(s.disk, name); err != nil {
 			return fmt.Errorf("drop damaged index file: %w", err)
 		}
 	}

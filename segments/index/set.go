@@ -67,7 +67,7 @@ func Open(disk vfs.Disk, dir string, p Params) (*Set, error) {
 }
 
 func (s *Set) load() error {
-	if err := removeIfThere(s.disk, s.freshPath()); err != nil {
+	if err := vfs.RemoveIfThere(s.disk, s.freshPath()); err != nil {
 		return err
 	}
 	entries, err := s.disk.List(s.dir)
@@ -216,7 +216,7 @@ func (s *Set) newFile(name string) (*file, error) {
 
 // fresh makes an empty file beside the folder.
 func (s *Set) fresh(name string) (*file, error) {
-	if err := removeIfThere(s.disk, s.freshPath()); err != nil {
+	if err := vfs.RemoveIfThere(s.disk, s.freshPath()); err != nil {
 		return nil, err
 	}
 	return create(s.disk, s.freshPath(), path.Join(s.dir, name), name, s.params)
@@ -302,11 +302,4 @@ func (s *Set) releaseAll() error {
 		errs = append(errs, f.release())
 	}
 	return errors.Join(errs...)
-}
-
-func removeIfThere(disk vfs.Disk, name string) error {
-	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -82,7 +82,7 @@ func writeDurably(disk vfs.Disk, name, like string, data []byte) error {
 		err = f.DataSync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, removeIfThere(disk, name))
+		return errors.Join(err, vfs.RemoveIfThere(disk, name))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func createAnew(disk vfs.Disk, name string) (vfs.File, error) {
 	f, err := disk.Create(name)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		if err := removeIfThere(disk, name); err != nil {
+		if err := vfs.RemoveIfThere(disk, name); err != nil {
 			return nil, err
 		}
 		return disk.Create(name)
@@ -206,13 +206,6 @@ func content(f vfs.File) ([]byte, error) {
 		return nil, err
 	}
 	return data, nil
-}
-
-func removeIfThere(disk vfs.Disk, name string) error {
-	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // PutAside renames a file that can't be read, and its backup, so that no Save overwrites them; it returns the new names. On

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/consumequeue/ext"
 	"github.com/actormq/actormq/segments/record"
 )
 
@@ -218,7 +218,7 @@ func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) e
 // sameTag compares the tag of a unit with its record's, where the record tells it: the place in an extension file, and the time of
 // delivery by levels that have been changed since, are the unit's.
 func (j *judge) sameTag(u consumequeue.Unit, r *record.Record) bool {
-	return u.TagsCode < math.MinInt32 || r.Lost() || string(r.Topic) == messages.TopicSchedule || u.TagsCode == r.TagsCode(j.delays.Millis)
+	return ext.IsAddress(u.TagsCode) || r.Lost() || string(r.Topic) == messages.TopicSchedule || u.TagsCode == r.TagsCode(j.delays.Millis)
 }
 
 // unitAt reads a unit, and some behind it for the next calls.

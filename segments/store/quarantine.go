@@ -93,13 +93,13 @@ func (q *quarantine) freeName() (string, error) {
 
 // usedBelow adds up the files in the folders of a folder.
 func usedBelow(disk vfs.Disk, dir string) (int64, error) {
-	runs, err := listIfThere(disk, dir)
+	runs, err := vfs.ListIfThere(disk, dir)
 	if err != nil {
 		return 0, err
 	}
 	used := int64(0)
 	for _, run := range runs {
-		files, err := listIfThere(disk, path.Join(dir, run.Name))
+		files, err := vfs.ListIfThere(disk, path.Join(dir, run.Name))
 		if err != nil && run.Dir {
 			return 0, err
 		}
@@ -108,13 +108,4 @@ func usedBelow(disk vfs.Disk, dir string) (int64, error) {
 		}
 	}
 	return used, nil
-}
-
-// listIfThere lists a folder; one that is missing is empty.
-func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
-	entries, err := disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/vfs"
@@ -24,7 +23,7 @@ func (s *Store) giveUpBallast() error {
 	if err != nil || u.FreeBytes >= lowBytes {
 		return nil //nolint:nilerr // unknown: a full disk shows itself
 	}
-	if err := s.Disk.Remove(s.options.Ballast); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(s.Disk, s.options.Ballast); err != nil {
 		return fmt.Errorf("make room for the recovery: %w", err)
 	}
 	return nil

@@ -83,7 +83,7 @@ func (s *Store) proveLog() error {
 		s.tell(Event{What: FoundUnproven, Path: s.Params.UnprovenPath(), From: from})
 		return nil
 	}
-	entries, err := listIfThere(s.Disk, s.Params.CommitLogDir)
+	entries, err := vfs.ListIfThere(s.Disk, s.Params.CommitLogDir)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) proveSegment(name string) error {
 	if err := s.Disk.MkdirAll(dir); err != nil {
 		return err
 	}
-	if err := s.Disk.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(s.Disk, fresh); err != nil {
 		return err
 	}
 	if err := s.copyFile(fresh, final); err != nil {

@@ -3,9 +3,7 @@ package verify
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -13,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/consumequeue/ext"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
@@ -39,7 +38,7 @@ type queueState struct {
 
 // lookAtQueueFiles reports files of a wrong name or size, which keep RocketMQ from starting (spec/store.md §1.1).
 func (v *verifier) lookAtQueueFiles() error {
-	topics, err := listIfThere(v.disk, v.params.ConsumeQueueDir())
+	topics, err := vfs.ListIfThere(v.disk, v.params.ConsumeQueueDir())
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (v *verifier) lookAtQueueFiles() error {
 			v.found(PartQueues, dir, 0, "is no folder of a topic")
 			continue
 		}
-		queues, err := listIfThere(v.disk, dir)
+		queues, err := vfs.ListIfThere(v.disk, dir)
 		if err != nil {
 			return err
 		}
@@ -67,7 +66,7 @@ func (v *verifier) lookAtQueue(dir string, q vfs.Entry) error {
 		v.found(PartQueues, dir, 0, "is no folder of a queue")
 		return nil
 	}
-	files, err := listIfThere(v.disk, dir)
+	files, err := vfs.ListIfThere(v.disk, dir)
 	for _, f := range files {
 		want := v.params.ConsumeQueueFileBytes
 		start, nameErr := segments.ParseName(f.Name)
@@ -144,7 +143,7 @@ func (v *verifier) unit(key messages.QueueKey, r *record.Record, at messages.Que
 	case err != nil:
 		return err
 	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size:
-		if u.TagsCode != tags && u.TagsCode >= math.MinInt32 && !r.Lost() { // less is a place in an extension file
+		if u.TagsCode != tags && !ext.IsAddress(u.TagsCode) && !r.Lost() {
 			s.mistake(at, "a unit has another tag than its record")
 		}
 	case u.PhysicalOffset > r.PhysicalOffset && store.Names(v.log, u, key, at) == nil:
@@ -253,13 +252,4 @@ func (v *verifier) reportQueue(s *queueState) {
 		}
 		v.found(PartQueues, file, offset, "%d records have no unit, the first is at %d in the log", s.missing, s.missingAt)
 	}
-}
-
-// listIfThere lists a folder; one that is missing is empty.
-func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
-	entries, err := disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
 }

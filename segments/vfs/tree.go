@@ -1,5 +1,10 @@
 package vfs
 
+import (
+	"errors"
+	"io/fs"
+)
+
 // A disk or file may know more than it has to; SyncTree and DataFrom make use of it.
 type (
 	treeSyncer interface {
@@ -27,4 +32,21 @@ func DataFrom(f File, off int64) (int64, error) {
 	}
 	size, err := f.Size()
 	return min(off, size), err
+}
+
+// ListIfThere lists a folder; one that is missing is empty.
+func ListIfThere(disk Disk, dir string) ([]Entry, error) {
+	entries, err := disk.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// RemoveIfThere deletes a file or an empty folder; that it is missing is no error. Durable after SyncDir of its folder.
+func RemoveIfThere(disk Disk, name string) error {
+	if err := disk.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

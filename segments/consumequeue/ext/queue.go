@@ -101,10 +101,7 @@ func (q *Queue) load() {
 
 // files returns the starts of the files.
 func (q *Queue) files() ([]int64, error) {
-	entries, err := q.disk.List(q.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := vfs.ListIfThere(q.disk, q.dir)
 	var starts []int64
 	for _, e := range entries {
 		start, bad := segments.ParseName(e.Name)
@@ -229,7 +226,7 @@ func (q *Queue) create(start int64) (vfs.File, error) {
 		return nil, err
 	}
 	fresh := q.dir + freshSuffix
-	if err := q.disk.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(q.disk, fresh); err != nil {
 		return nil, err
 	}
 	f, err := q.disk.Create(fresh)
@@ -300,7 +297,7 @@ func (q *Queue) DeleteBelow(address int64) error {
 func (q *Queue) remove(start int64) error {
 	q.dirty = slices.DeleteFunc(q.dirty, func(s int64) bool { return s == start })
 	q.names, q.page = true, nil
-	if err := q.disk.Remove(q.filePath(start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := vfs.RemoveIfThere(q.disk, q.filePath(start)); err != nil {
 		return fmt.Errorf("delete an extension: %w", err)
 	}
 	return nil
@@ -310,10 +307,7 @@ func (q *Queue) remove(start int64) error {
 func (q *Queue) Destroy() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	entries, err := q.disk.List(q.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	entries, err := vfs.ListIfThere(q.disk, q.dir)
 	for _, e := range entries {
 		if start, bad := segments.ParseName(e.Name); bad == nil {
 			err = errors.Join(err, q.remove(start))

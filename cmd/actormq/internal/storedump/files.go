@@ -85,7 +85,7 @@ func files(disk vfs.Disk, p store.Params, numberIndex bool) (object, error) {
 
 // walk calls fn for everything up to depth levels below a folder of the store.
 func walk(disk vfs.Disk, root, name string, depth int, fn func(string, vfs.Entry)) error {
-	entries, err := listIfThere(disk, path.Join(root, name))
+	entries, err := vfs.ListIfThere(disk, path.Join(root, name))
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func walk(disk vfs.Disk, root, name string, depth int, fn func(string, vfs.Entry
 // config shows the configuration files as they are.
 func config(disk vfs.Disk, p store.Params) (object, error) {
 	o := object{}
-	entries, err := listIfThere(disk, p.ConfigDir())
+	entries, err := vfs.ListIfThere(disk, p.ConfigDir())
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func readFile(disk vfs.Disk, name string) ([]byte, error) {
 // indexHeaders shows the headers of the index files (spec/store.md §6.6).
 func indexHeaders(disk vfs.Disk, p store.Params) (list, error) {
 	l := list{}
-	entries, err := listIfThere(disk, p.IndexDir())
+	entries, err := vfs.ListIfThere(disk, p.IndexDir())
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 
@@ -132,7 +131,7 @@ func (p *Params) checkSlots(disk vfs.Disk, name string, slotsKnown bool) error {
 
 // firstFile is the first file some folders below dir, and its length, 0 when there is none.
 func firstFile(disk vfs.Disk, dir string, depth int) (string, int64, error) {
-	entries, err := listIfThere(disk, dir)
+	entries, err := vfs.ListIfThere(disk, dir)
 	if err != nil {
 		return "", 0, err
 	}
@@ -147,14 +146,6 @@ func firstFile(disk vfs.Disk, dir string, depth int) (string, int64, error) {
 		}
 	}
 	return "", 0, nil
-}
-
-func listIfThere(disk vfs.Disk, dir string) ([]vfs.Entry, error) {
-	entries, err := disk.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return entries, err
 }
 
 // StoreParams are the parameters with which the store in dir is opened.

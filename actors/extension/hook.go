@@ -95,12 +95,13 @@ func (h *Hook) Call(m, out *messages.Message) error {
 	back, err := h.call(c, m)
 	if !back {
 		h.failed(fmt.Errorf("%w: a call takes longer than %v", ErrStalled, h.cfg.Budget))
-		h.charge(h.cfg.Budget)
+		h.charge(h.cfg.Budget, h.now())
 		return fmt.Errorf("%w: %s: %w", ErrHook, h.cfg.Name, ErrStalled)
 	}
-	took := time.Duration(h.now() - began)
+	now := h.now()
+	took := time.Duration(now - began)
 	h.took.Store(int64(took))
-	h.charge(took)
+	h.charge(took, now)
 	if errors.Is(err, messages.ErrPanicked) {
 		h.failed(err)
 		return fmt.Errorf("%w: %w", ErrHook, err) // the message may be half changed, and the call is not used again
@@ -167,22 +168,22 @@ func (h *Hook) apart(c *hookCall) {
 
 func (h *Hook) now() int64 { return int64(time.Since(h.made)) }
 
-// charge notes what a call took. What is beyond the average is a debt that time pays off.
-func (h *Hook) charge(took time.Duration) {
+// charge notes what a call took that has just ended. What is beyond the average is a debt that time pays off.
+func (h *Hook) charge(took time.Duration, now int64) {
 	if h.cfg.Average == 0 {
 		return
 	}
 	switch debt := h.debt.Add(int64(took - h.cfg.Average)); {
 	case debt <= 0:
 		h.debt.Store(0) // quick calls are no credit
-		h.since.Store(h.now())
+		h.since.Store(now)
 		return
 	case debt <= int64(h.cfg.Budget):
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := h.now()
+	now = h.now()
 	debt := h.debt.Add(-(now - h.since.Swap(now)) / share)
 	if debt > int64(h.cfg.Budget) && h.reopen == nil {
 		h.leaveOut(fmt.Errorf("%w: %v on average, the last one %v", errShare, h.cfg.Average, took))

@@ -25,7 +25,7 @@ func (s *Store) newCleaner() *cleaner.Actor {
 		folders = append(folders, cleaner.DiskUse{What: "index", Dir: s.files.Params.IndexDir()})
 	}
 	var decide func(context.Context, cleaner.Situation) (int, error)
-	if s.replaces(PartCleaner) {
+	if s.opt.replaces(PartCleaner) {
 		decide = s.planCleaning
 	}
 	return cleaner.New(cleaner.Config{

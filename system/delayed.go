@@ -26,18 +26,12 @@ func (s *Store) DeliverDelayed(ctx context.Context, on bool) error {
 		return fmt.Errorf("delivery of delayed messages: %w", s.readOnly)
 	}
 	s.delivering.Store(on)
-	if s.replaces(PartScheduler) {
+	if s.opt.replaces(PartScheduler) {
 		return s.askScheduler(ctx, on)
 	}
 	answer := messages.NewAnswer[struct{}]()
 	s.scheduler.Send(messages.DeliverDelayed{On: on, Answer: answer})
-	select {
-	case <-answer.Done():
-	case <-s.closed:
-		return ErrStopped
-	case <-ctx.Done():
-	}
-	if _, err := answer.Wait(ctx); err != nil {
+	if _, err := await(ctx, s, answer); err != nil {
 		return fmt.Errorf("delivery of delayed messages: %w", err)
 	}
 	return nil
@@ -55,7 +49,7 @@ func (s *Store) newScheduler() *delay.Scheduler {
 }
 
 func (s *Store) spawnScheduler() (err error) {
-	if s.replaces(PartScheduler) {
+	if s.opt.replaces(PartScheduler) {
 		return nil
 	}
 	s.scheduler, err = s.cast.spawn(actors.RoleScheduler, s.delayed, s.blocking(actors.RoleScheduler))
@@ -79,7 +73,7 @@ func (s *Store) askScheduler(ctx context.Context, on bool) error {
 
 // dueListener is who is told of arrivals in the schedule topic.
 func (s *Store) dueListener() reput.Listener {
-	if s.replaces(PartScheduler) {
+	if s.opt.replaces(PartScheduler) {
 		return reput.Listener{Peer: s.servicePeer(PartScheduler), Wants: func(key messages.QueueKey) bool { return key.Topic == messages.TopicSchedule }}
 	}
 	return reput.Listener{Peer: s.cast.address(actors.RoleScheduler), Wants: s.delayed.Wants}

@@ -41,13 +41,7 @@ func (s *Store) SetInSync(ctx context.Context, set messages.InSync) (messages.Ph
 	}
 	answer := messages.NewAnswer[messages.PhysicalOffset]()
 	s.cast.send(actors.RoleReplicator, messages.SetInSync{InSync: set, Answer: answer})
-	select {
-	case <-answer.Done():
-	case <-s.closed:
-		return 0, ErrStopped
-	case <-ctx.Done():
-	}
-	at, err := answer.Wait(ctx)
+	at, err := await(ctx, s, answer)
 	if err != nil {
 		return 0, fmt.Errorf("set the replicas in sync: %w", err)
 	}

@@ -88,7 +88,7 @@ func (s *Store) Query(ctx context.Context, q messages.QueryMessage) ([]messages.
 // indexed appends where the messages may be that a query asks for. The index knows seconds, so it is asked for a second more on
 // both sides.
 func (s *Store) indexed(ctx context.Context, dst []messages.PhysicalOffset, q messages.QueryMessage) ([]messages.PhysicalOffset, error) {
-	if s.replaces(PartIndex) {
+	if s.opt.replaces(PartIndex) {
 		found, err := s.queryIndex(ctx, q)
 		if err != nil {
 			err = fmt.Errorf("query %s for key %s: %w", q.Topic, q.Key, err)

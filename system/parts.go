@@ -92,23 +92,22 @@ func (e Extensions) replaced() Extensions {
 }
 
 // replaces tells whether somebody else takes the place of a part.
-func (s *Store) replaces(part Part) bool {
-	return slices.ContainsFunc(s.opt.Replacements, func(r Replacement) bool { return r.Part == part })
+func (e Extensions) replaces(part Part) bool {
+	return slices.ContainsFunc(e.Replacements, func(r Replacement) bool { return r.Part == part })
 }
 
 // ask asks an actor of the user's, whose life may end before it answers.
 func ask[T any](ctx context.Context, s *Store, life *hosted, m any, answer *messages.Answer[T]) (T, error) {
-	var none T
 	s.cast.system.Root.Send(life.pid, m)
 	select {
 	case <-answer.Done():
 	case <-life.dead:
+		var none T
 		return none, fmt.Errorf("the actor has stopped: %w", errors.Join(life.err, messages.ErrClosed))
 	case <-s.closed:
-		return none, ErrStopped
 	case <-ctx.Done():
 	}
-	return answer.Wait(ctx)
+	return await(ctx, s, answer)
 }
 
 // queryIndex asks the index builder in the place of the store's own.

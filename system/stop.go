@@ -12,6 +12,18 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 )
 
+// await waits for the answer of an actor that may be gone once the store is being closed.
+func await[T any](ctx context.Context, s *Store, answer *messages.Answer[T]) (T, error) {
+	select {
+	case <-answer.Done():
+	case <-s.closed:
+		var none T
+		return none, ErrStopped
+	case <-ctx.Done():
+	}
+	return answer.Wait(ctx)
+}
+
 // await waits until every builder has built the log up to an offset.
 func (c *cast) await(ctx context.Context, upTo messages.PhysicalOffset) error {
 	answer := messages.NewAnswer[messages.PhysicalOffset]()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,7 +88,7 @@ func Open(opt Options) (*Store, error) {
 	}
 	given := opt.Extensions
 	opt.Extensions = given.replaced()
-	opt.NoIndex = opt.NoIndex || slices.ContainsFunc(opt.Replacements, func(r Replacement) bool { return r.Part == PartIndex })
+	opt.NoIndex = opt.NoIndex || opt.replaces(PartIndex)
 	files, unwritable, err := openToServe(opt)
 	if err != nil {
 		return nil, err
@@ -116,10 +115,7 @@ func Open(opt Options) (*Store, error) {
 	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal
 	err = s.spawn()
 	if err == nil && opt.Role != messages.Slave && opt.Group == nil && s.readOnly == nil {
-		s.delivering.Store(true)
-		if !s.replaces(PartScheduler) { // that one begins when it is started
-			err = s.DeliverDelayed(context.Background(), true)
-		}
+		err = s.DeliverDelayed(context.Background(), true)
 	}
 	if err == nil {
 		err = s.plugIn()
@@ -216,9 +212,9 @@ func (s *Store) close(ctx context.Context) error {
 		err = t.close(ctx)
 	}
 	s.dispatchAll()
-	s.cast.stop(actors.RoleFollower) // first, and nowhere else: a drain needs an end
-	var unsaved error                // at worst some messages are delivered twice: that keeps nothing open
-	if !s.replaces(PartScheduler) {  // that one has been stopped
+	s.cast.stop(actors.RoleFollower)    // first, and nowhere else: a drain needs an end
+	var unsaved error                   // at worst some messages are delivered twice: that keeps nothing open
+	if !s.opt.replaces(PartScheduler) { // that one has been stopped
 		unsaved = s.DeliverDelayed(ctx, false)
 	}
 	s.refuseForGood(ErrStopped)

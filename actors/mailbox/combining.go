@@ -353,34 +353,21 @@ func (m *Combining) take() *messages.Link {
 		m.state.And(^uint32(waiting))
 		line = m.takeLine()
 	}
-	oldest, n := reverse(m.posted.Swap(nil), nil)
+	oldest, n := reverse(m.posted.Swap(nil), line)
 	if m.opt.TimeQueueing {
 		// A message that comes at the same time may lose its mark to this: the next one marks again.
 		m.since.Store(0)
 	}
 	m.count.Add(-n)
-	return chain(oldest, line)
+	return oldest
 }
 
-// reverse turns a chain around, up to its end mark, and counts it.
-func reverse(l, end *messages.Link) (oldest *messages.Link, n int64) {
-	for ; l != end; n++ {
+// reverse turns a chain around, in front of another one, and counts it.
+func reverse(l, behind *messages.Link) (oldest *messages.Link, n int64) {
+	for oldest = behind; l != nil; n++ {
 		next := l.Next()
 		l.SetNext(oldest)
 		oldest, l = l, next
 	}
 	return oldest, n
-}
-
-// chain puts one chain behind another.
-func chain(front, back *messages.Link) *messages.Link {
-	if front == nil {
-		return back
-	}
-	last := front
-	for last.Next() != nil {
-		last = last.Next()
-	}
-	last.SetNext(back)
-	return front
 }

@@ -146,10 +146,17 @@ func (a *keeperActor) grow(k key, p *progress, queue int32, next int64) error {
 		}
 		return fmt.Errorf("%w: %d consumer offsets are kept", messages.ErrBusy, a.cfg.MaxPositions)
 	}
+	a.positions.Add(1)
+	if p != nil {
+		p.add(queue, next)
+		a.dirty = true
+		return nil
+	}
 	edit := a.published.Load().Edit()
 	k.topic, k.group = strings.Clone(k.topic), strings.Clone(k.group) // they may be slices of a whole frame
-	edit.Set(k, p.with(queue, next))
-	a.positions.Add(1)
+	p = &progress{}
+	p.add(queue, next)
+	edit.Set(k, p)
 	a.publish(edit)
 	return nil
 }
@@ -186,7 +193,7 @@ func (a *keeperActor) clone(m *messages.CloneOffsets) int {
 		}
 		before, _ := edit.Get(to)
 		edit.Set(to, p.copied())
-		a.positions.Add(int64(len(p.positions) - before.len()))
+		a.positions.Add(int64(p.len() - before.len()))
 		n++
 	}
 	if n > 0 {
@@ -248,9 +255,12 @@ func (a *keeperActor) mergeOne(
 			cell.Store(next)
 			changed = true
 		case cell == nil && a.positions.Load() < int64(a.cfg.MaxPositions):
-			p = p.with(queue, next)
+			if p == nil {
+				p = &progress{}
+				edit.Set(k, p)
+			}
+			p.add(queue, next)
 			a.positions.Add(1)
-			edit.Set(k, p)
 			changed = true
 		}
 	}

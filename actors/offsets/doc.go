@@ -7,8 +7,9 @@
 //	CloneOffsets, RemoveOffsets, SaveOffsets   answered when they are durable
 //	ExpectReset                 an operator resets a group: lower commits are meant
 //
-// What is published is a table of (topic, group) that never changes, with one cell for each queue that only the actor
-// writes. So a commit of a known queue is one atomic store, and readers (Lookup, statistics, the save itself) take no hop.
+// What is published is a table of (topic, group) that never changes. Each entry points to the list of its queues, which never
+// changes either but is replaced by the actor when there is one more, with one cell for each queue that only the actor writes.
+// So a commit of a known queue is one atomic store, and readers (Lookup, statistics, the save itself) take no hop.
 //
 // The mailbox is an inline one: a commit that finds the actor idle is done when Post returns. Nothing in the actor blocks. A
 // save runs on a goroutine of its own, one at a time, an interval after the first change; so a power cut costs one interval

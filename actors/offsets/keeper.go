@@ -86,10 +86,7 @@ func (k *Keeper) Lookup(group string, q messages.QueueKey) messages.QueueOffset 
 func (k *Keeper) Queues(group, topic string) map[int32]messages.QueueOffset {
 	p, _ := k.actor.published.Load().Get(key{topic, group})
 	offsets := make(map[int32]messages.QueueOffset, p.len())
-	if p == nil {
-		return offsets
-	}
-	for _, at := range p.positions {
+	for at := range p.all() {
 		offsets[at.queue] = messages.QueueOffset(at.next.Load())
 	}
 	return offsets

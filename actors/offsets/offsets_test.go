@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -202,6 +204,30 @@ func TestLimit(t *testing.T) {
 	_, err := k.Remove(t.Context(), "g", "")
 	require.NoError(t, err)
 	require.NoError(t, k.CommitWait(t.Context(), "h", key("T"), 1))
+}
+
+// A client may name any queue: what a new one costs does not grow with those that it has named before, so others are not held up.
+func TestManyQueuesOfOneTopicAreNoBurden(t *testing.T) {
+	const queues, most = 30_000, 1 << 30 // a copy of all positions for each new one would be 7 GB
+	k := start(t, options(memfs.New()))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	want := map[int32]messages.QueueOffset{}
+	for _, i := range rand.New(rand.NewPCG(5, 6)).Perm(queues) {
+		queue := int32(i) * (math.MaxInt32 / queues)
+		want[queue] = messages.QueueOffset(i)
+		require.NoError(t, k.Commit("g", key("T", queue), want[queue]))
+	}
+	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 0), 0))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most))
+	require.Equal(t, want, k.Queues("g", "T"))
+	require.Equal(t, queues, k.Len())
+	n, err := k.Clone(t.Context(), "g", "h", "T")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, want, k.Queues("h", "T"))
+	require.Equal(t, 2*queues, k.Len())
 }
 
 // What one goroutine does in turn, against a map.

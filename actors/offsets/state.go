@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,65 +23,116 @@ type position struct {
 	next  *atomic.Int64
 }
 
-// progress is a group's progress in a topic: sorted by queue; a new queue makes a new slice.
+// blockPositions is the most that one block holds.
+const blockPositions = 512
+
+// progress is a group's progress in a topic. The actor adds queues, readers see those that there are.
 type progress struct {
-	positions []position
+	at atomic.Pointer[positions]
 }
 
-func (p *progress) search(queue int32) (int, bool) {
-	return slices.BinarySearchFunc(p.positions, queue, func(at position, queue int32) int { return cmp.Compare(at.queue, queue) })
+// positions are sorted by queue, in blocks of which none is empty. A new queue makes a new list of blocks and one new block, so
+// that a client that names a hundred thousand queues is no burden to others.
+type positions struct {
+	blocks [][]position
+	n      int
+}
+
+// now is what there is, nil for nothing.
+func (p *progress) now() *positions {
+	if p == nil {
+		return nil
+	}
+	return p.at.Load()
+}
+
+// search returns the block that has the queue, or would have it, and its place there. There is a block.
+func (p *positions) search(queue int32) (block, at int, found bool) {
+	block, found = slices.BinarySearchFunc(p.blocks, queue, func(b []position, queue int32) int { return cmp.Compare(b[0].queue, queue) })
+	if !found {
+		block = max(block-1, 0)
+	}
+	at, found = slices.BinarySearchFunc(p.blocks[block], queue, func(at position, queue int32) int { return cmp.Compare(at.queue, queue) })
+	return block, at, found
 }
 
 // cell returns the cell of a queue, nil when there is none.
 func (p *progress) cell(queue int32) *atomic.Int64 {
-	if p == nil {
+	now := p.now()
+	if now == nil {
 		return nil
 	}
-	if i, found := p.search(queue); found {
-		return p.positions[i].next
+	if block, at, found := now.search(queue); found {
+		return now.blocks[block][at].next
 	}
 	return nil
 }
 
-// with returns a copy that has one more queue.
-func (p *progress) with(queue int32, next int64) *progress {
-	cell := new(atomic.Int64)
-	cell.Store(next)
-	grown := &progress{}
-	i := 0
-	if p != nil {
-		i, _ = p.search(queue)
-		grown.positions = make([]position, 0, len(p.positions)+1)
-		grown.positions = append(grown.positions, p.positions[:i]...)
+// all goes through the queues in order.
+func (p *progress) all() iter.Seq[position] {
+	return func(yield func(position) bool) {
+		now := p.now()
+		if now == nil {
+			return
+		}
+		for _, block := range now.blocks {
+			for _, at := range block {
+				if !yield(at) {
+					return
+				}
+			}
+		}
 	}
-	grown.positions = append(grown.positions, position{queue, cell})
-	if p != nil {
-		grown.positions = append(grown.positions, p.positions[i:]...)
+}
+
+// add adds a queue that is not there.
+func (p *progress) add(queue int32, next int64) {
+	one := position{queue, new(atomic.Int64)}
+	one.next.Store(next)
+	now := p.now()
+	if now == nil {
+		p.at.Store(&positions{blocks: [][]position{{one}}, n: 1})
+		return
 	}
-	return grown
+	block, at, _ := now.search(queue)
+	grown := slices.Insert(slices.Clip(now.blocks[block]), at, one) // clipped: a new one
+	parts := [][]position{grown}
+	if half := len(grown) / 2; len(grown) > blockPositions {
+		parts = [][]position{grown[:half:half], grown[half:]}
+	}
+	p.at.Store(&positions{blocks: slices.Concat(now.blocks[:block], parts, now.blocks[block+1:]), n: now.n + 1})
 }
 
 // copied returns the same progress in cells of its own.
 func (p *progress) copied() *progress {
-	c := &progress{positions: make([]position, len(p.positions))}
-	for i, from := range p.positions {
-		cell := new(atomic.Int64)
-		cell.Store(from.next.Load())
-		c.positions[i] = position{from.queue, cell}
+	c := &progress{}
+	now := p.now()
+	if now == nil {
+		return c
 	}
+	own := &positions{blocks: make([][]position, len(now.blocks)), n: now.n}
+	for i, block := range now.blocks {
+		own.blocks[i] = make([]position, len(block))
+		for k, from := range block {
+			cell := new(atomic.Int64)
+			cell.Store(from.next.Load())
+			own.blocks[i][k] = position{from.queue, cell}
+		}
+	}
+	c.at.Store(own)
 	return c
 }
 
 func (p *progress) len() int {
-	if p == nil {
-		return 0
+	if now := p.now(); now != nil {
+		return now.n
 	}
-	return len(p.positions)
+	return 0
 }
 
 func (p *progress) offsets() map[int32]int64 {
-	m := make(map[int32]int64, len(p.positions))
-	for _, at := range p.positions {
+	m := make(map[int32]int64, p.len())
+	for at := range p.all() {
 		m[at.queue] = at.next.Load()
 	}
 	return m

@@ -57,5 +57,26 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
 		newDrainCommand(), newClusterCommand(), newConfigCommand(), newVersionCommand())
 	root.AddCommand(tools.Commands()...)
+	root.SetFlagErrorFunc(withUsage)
+	sayUsage(root)
 	return root
+}
+
+// sayUsage has a command that is called with the wrong arguments say how it wants to be called.
+func sayUsage(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		sayUsage(sub)
+	}
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return withUsage(c, err)
+			}
+			return nil
+		}
+	}
+}
+
+func withUsage(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w\nusage: %s; %s --help says more", err, c.UseLine(), c.CommandPath())
 }

@@ -316,20 +316,26 @@ func (n *node) setOptions(b *broker.Broker, values map[string]string) error {
 
 // ready is the line that says that the node serves, and what an acknowledgement means.
 func (n *node) ready() string {
-	loss := "a power cut may take the last " + n.store.Options().FlushInterval.String() + " and more under load; a killed process loses nothing"
-	switch o := n.store.Options(); {
+	o := n.store.Options()
+	loss := "a power cut may take what came in the last " + o.FlushInterval.String()
+	const pageKiB = 4
+	if least := o.FlushLeastPages * pageKiB; least > 0 {
+		loss += fmt.Sprintf(" (%v while that is less than %d KiB)", o.FlushThorough, least)
+	}
+	switch {
 	case o.FlushDiskType == system.SyncFlush:
 		loss = "what is acknowledged is on the disk"
 	case o.Pooled():
-		loss = "a power cut may take the last " + o.FlushInterval.String() + " and more under load, a killed process the last " +
-			o.CommitThorough.String() + ": transientStorePoolEnable"
+		loss += ", a killed process that of the last " + o.CommitThorough.String() + ": transientStorePoolEnable"
+	default:
+		loss += ", more under load; a killed process loses nothing"
 	}
 	also := ""
 	if n.remote != nil {
 		also = " remote=" + n.remote.Address()
 	}
 	return fmt.Sprintf("ready broker=%s namesrv=%s%s store=%s flush=%s (%s)", n.conf.Load().Gateway.Listen,
-		strconv.Quote(n.conf.Load().Gateway.NameServerListen), also, n.conf.Load().Store.Dir, n.store.Options().FlushDiskType, loss)
+		strconv.Quote(n.conf.Load().Gateway.NameServerListen), also, n.conf.Load().Store.Dir, o.FlushDiskType, loss)
 }
 
 // stop ends the node in order: connections first, then the store.

@@ -224,6 +224,21 @@ func TestConfigCheck(t *testing.T) {
 	require.Equal(t, 1, exitStatus(err))
 }
 
+func TestWrongArgumentsAreAnsweredWithTheRightOnes(t *testing.T) {
+	for want, args := range map[string][]string{
+		"usage: actormq store dump DIR [flags]; actormq store dump --help says more": {"store", "dump"},
+		"usage: actormq node [flags]":   {"node", "extra"},
+		"usage: actormq drain [flags] ": {"drain", "--bogus"},
+	} {
+		_, _, err := run(args...)
+		require.ErrorContains(t, err, want)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, _, err := run("node", "--store-dir", file)
+	require.EqualError(t, err, "the store's folder "+file+": not a directory")
+}
+
 func TestExitStatuses(t *testing.T) {
 	_, _, err := run("topic", "list", "--namesrv", freePort(t), "--timeout", "1s")
 	require.Equal(t, statusUnreached, exitStatus(err))

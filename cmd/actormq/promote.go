@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,10 @@ func promotionPath(conf *nodeconf.Config) string { return path.Join(conf.Store.D
 func asPromoted(conf *nodeconf.Config) (bool, error) {
 	var p promotion
 	found, err := metadata.Load(conf.Gateway.Disk, promotionPath(conf), &p)
-	if err != nil || !found || conf.Store.Role != messages.Slave {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, fmt.Errorf("the store's folder %s: %w", conf.Store.Dir, syscall.ENOTDIR)
+	case err != nil || !found || conf.Store.Role != messages.Slave:
 		return false, err
 	}
 	conf.Store.Role, conf.Store.HAMaster = messages.AsyncMaster, ""

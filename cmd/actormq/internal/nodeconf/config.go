@@ -145,12 +145,16 @@ func (c *Config) Set(key, value, source string) error {
 }
 
 func unknown(key, source string) error {
-	return fmt.Errorf("%w: unknown key %s (%s), did you mean %s?", ErrConfig, key, source, nearest(key))
+	hint := "actormq config keys lists all"
+	if near := nearest(key); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return fmt.Errorf("%w: unknown key %s (%s), %s", ErrConfig, key, source, hint)
 }
 
-// nearest is the known key that differs least.
+// nearest is the known key that differs least, "" when none is near: more than a third of its letters would have to change.
 func nearest(key string) string {
-	best, least := "", 1<<30
+	best, least := "", len(key)/3+1
 	for _, k := range keys {
 		if d := distance(strings.ToLower(key), strings.ToLower(k.name)); d < least {
 			best, least = k.name, d

@@ -107,6 +107,7 @@ func TestEveryProblemIsNamed(t *testing.T) {
 	}
 	c := nodeconf.Default()
 	require.ErrorContains(t, c.LoadEnvironment([]string{"ACTORMQ_LISTENPROT=1"}), "did you mean listenPort?")
+	require.ErrorContains(t, c.Set("nosuch", "1", "--set"), "actormq config keys lists all", "nothing is like it")
 	require.ErrorIs(t, c.Load("/does/not/exist"), nodeconf.ErrConfig)
 	require.ErrorContains(t, c.Load("/does/not/exist"), "/does/not/exist")
 	require.NoError(t, c.Set("brokerIP1", "not an address", "--set"))

@@ -56,6 +56,7 @@ func verified(t *testing.T, dir string) {
 	require.Contains(t, stdout, "closed properly")
 }
 
+// L92: a copy that is taken while the node works is a whole store.
 func TestABackupOfANodeUnderLoadIsAWholeStore(t *testing.T) {
 	n := serve(t)
 	n.want("topic", "create", "orders", "--queues", "3")

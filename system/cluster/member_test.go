@@ -101,6 +101,7 @@ func (g *group) file(id, name string) []byte {
 	return b
 }
 
+// L104: the lease is lost and had again: the node is one of the group again by itself.
 func TestALeaderThatIsCutOffAcknowledgesNothingAndComesBack(t *testing.T) {
 	g := newGroup(t, 3)
 	g.start("1", "2", "3")

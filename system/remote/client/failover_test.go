@@ -61,6 +61,7 @@ func (m *moving) Leader(context.Context, string, string) (string, error) {
 	return "", errors.New("there is no leader")
 }
 
+// L106: no address is kept that nobody answers at.
 func TestALeaderThatMovesTakesPutsAndSubscriptionsAlong(t *testing.T) {
 	s := serve(t, nil)
 	where := &moving{}

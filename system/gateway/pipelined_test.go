@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -130,4 +131,30 @@ func TestAPullThatMakesItsGroupHoldsNothingUp(t *testing.T) {
 	w.disk.Inject(nil)
 	close(release)
 	require.Equal(t, remoting.ResponseSuccess, c.response(pull).Code)
+}
+
+// A send whose topic could not be made in time is refused, and its topic is made later all the same: after the template that it has
+// named, though the read buffer has other requests by then.
+func TestATopicThatIsMadeLateIsMadeAfterItsTemplate(t *testing.T) {
+	w := run(t, func(c *gateway.Config) { c.Broker.KeeperTimeout = soon })
+	stalled, release := make(chan struct{}, 1), make(chan struct{})
+	w.disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite && strings.Contains(op.Name, "topics.json") {
+			stalled <- struct{}{}
+			<-release
+		}
+		return nil
+	})
+	first, second := w.dial("broker"), w.dial("broker")
+	first.send(sending("First", "keeps the keeper busy"))
+	<-stalled
+	require.Equal(t, remoting.ResponseSystemError, second.ask(sending("Late", "x", "c", "TBW102")).Code)
+	require.Equal(t, remoting.ResponseSystemError, second.ask(sending("None", "x", "c", "XXXXXX")).Code)
+	w.disk.Inject(nil)
+	close(release)
+	w.topic("Behind", 1)
+	_, there := w.node.Broker().Topics.Lookup("Late")
+	require.True(t, there)
+	_, there = w.node.Broker().Topics.Lookup("None")
+	require.False(t, there)
 }

@@ -70,7 +70,7 @@ func (p *Producers) create(r *gateway.Request, h *remoting.SendMessageHeader) (m
 	ctx, cancel := p.b.Context()
 	defer cancel()
 	topic, err := p.b.Topics.EnsureForSend(
-		ctx, strings.Clone(h.Topic), h.DefaultTopic, int(h.DefaultTopicQueueNums), h.UnitMode)
+		ctx, strings.Clone(h.Topic), strings.Clone(h.DefaultTopic), int(h.DefaultTopicQueueNums), h.UnitMode)
 	if errors.Is(err, messages.ErrTopicNotExist) {
 		err = broker.Refuse(remoting.ResponseTopicNotExist, "topic[%s] not exist, apply first please!%s", h.Topic, broker.SeeFAQ)
 	}

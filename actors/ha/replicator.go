@@ -352,12 +352,5 @@ func (r *Replicator) stopping() {
 	if r.deadline != nil {
 		r.deadline.Stop()
 	}
-	status := messages.FlushSlaveTimeout
-	if r.cfg.Group != nil && r.cfg.Group.Fenced() {
-		status = messages.UnknownError // another leader may not have it: the client is to send again
-	}
-	for _, w := range r.waiting {
-		w.Settle(status)
-	}
-	r.waiting = nil
+	r.giveUp()
 }

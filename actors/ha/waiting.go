@@ -8,16 +8,41 @@ import (
 
 // await keeps a put until a replica has it. They come in the order of the log.
 func (r *Replicator) await(w *messages.ReplicaWait) {
-	if r.stopped {
-		w.Settle(messages.FlushSlaveTimeout)
+	if r.stopped || r.fenced() {
+		w.Settle(r.unconfirmed())
 		return
 	}
 	r.waiting = append(r.waiting, w)
 	r.armDeadline(w.Deadline)
 }
 
-// settle answers the puts that a replica has.
+// fenced tells that another node may lead by now.
+func (r *Replicator) fenced() bool { return r.cfg.Group != nil && r.cfg.Group.Fenced() }
+
+// unconfirmed is what a put is told that waits no longer. Once another leader may go on without it nobody is told that it is stored: the
+// client is to send again.
+func (r *Replicator) unconfirmed() messages.PutStatus {
+	if r.fenced() {
+		return messages.UnknownError
+	}
+	return messages.FlushSlaveTimeout
+}
+
+// giveUp answers everything that waits.
+func (r *Replicator) giveUp() {
+	status := r.unconfirmed()
+	for _, w := range r.waiting {
+		w.Settle(status)
+	}
+	r.waiting = nil
+}
+
+// settle answers the puts that a replica has, and all when they can't be acknowledged any more.
 func (r *Replicator) settle() {
+	if r.fenced() {
+		r.giveUp()
+		return
+	}
 	best, n := r.settled(), 0
 	for n < len(r.waiting) && r.waiting[n].End <= best {
 		r.waiting[n].Settle(messages.PutOK)
@@ -47,6 +72,10 @@ func (r *Replicator) armDeadline(at time.Time) {
 // expire answers the puts whose own deadline has passed (§16, W10: no other put's deadline matters).
 func (r *Replicator) expire() {
 	r.deadline = nil
+	if r.fenced() {
+		r.giveUp()
+		return
+	}
 	now := time.Now()
 	keep := r.waiting[:0]
 	var next time.Time

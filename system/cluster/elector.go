@@ -215,6 +215,9 @@ func (e *elector) close() {
 	t := e.term
 	t.over.Store(true)
 	t.stop()
+	if b := t.begun.Load(); b != nil && t.leads {
+		b.store.SetFlag(messages.FlagNotWriteable, ErrDeposed) // what is put from now on would be cut off
+	}
 	if e.preparing {
 		return // its end comes at once, and brings this up again
 	}

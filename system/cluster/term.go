@@ -164,6 +164,10 @@ func (t *term) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout/2)
 	defer cancel()
 	var err error
+	if b := t.begun.Load(); b != nil && t.leads {
+		// Puts that wait for replicas are told now that nothing comes of it: what serves clients waits for them.
+		_, _ = b.store.SetInSync(ctx, messages.InSync{Nodes: t.record.others(t.cfg.ID), Min: t.cfg.MinInSync})
+	}
 	if t.serving != nil {
 		err = t.serving(ctx)
 	}

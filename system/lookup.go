@@ -40,22 +40,30 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 	}
 	defer slice.Release()
 	return vfs.Guard("read the commit log", func() error {
-		r, kind, err := record.Parse(slice.Bytes, checkCRC)
-		switch {
-		case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
-			return &segments.CorruptionError{File: slice.Path(), Offset: slice.Offset(), Err: err}
-		case err != nil:
-			return fmt.Errorf("offset %d: %w: %w", off, ErrNoMessage, err)
-		case kind != record.KindMessage:
-			return fmt.Errorf("offset %d is the end of a segment: %w", off, ErrNoMessage)
-		case r.PhysicalOffset != off:
-			return fmt.Errorf("offset %d: the record says %d: %w", off, r.PhysicalOffset, ErrNoMessage)
-		case checkCRC && r.Lost():
-			return fmt.Errorf("offset %d: the message was lost to damage: %w", off, ErrNoMessage)
+		r, err := recordAt(slice, off, checkCRC)
+		if err == nil {
+			fn(&r)
 		}
-		fn(&r)
-		return nil
+		return err
 	})
+}
+
+// recordAt is the record at a physical offset, where the slice begins; the error is one of MessageAt. It may fault.
+func recordAt(slice commitlog.Slice, off messages.PhysicalOffset, checkCRC bool) (record.Record, error) {
+	r, kind, err := record.Parse(slice.Bytes, checkCRC)
+	switch {
+	case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
+		err = &segments.CorruptionError{File: slice.Path(), Offset: slice.Offset(), Err: err}
+	case err != nil:
+		err = fmt.Errorf("offset %d: %w: %w", off, ErrNoMessage, err)
+	case kind != record.KindMessage:
+		err = fmt.Errorf("offset %d is the end of a segment: %w", off, ErrNoMessage)
+	case r.PhysicalOffset != off:
+		err = fmt.Errorf("offset %d: the record says %d: %w", off, r.PhysicalOffset, ErrNoMessage)
+	case checkCRC && r.Lost():
+		err = fmt.Errorf("offset %d: the message was lost to damage: %w", off, ErrNoMessage)
+	}
+	return r, err
 }
 
 // Query finds messages of a topic by a key, the newest first. Only messages that carry the very key are returned, not

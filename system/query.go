@@ -2,14 +2,11 @@ package system
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
 
 	"github.com/actormq/actormq/messages"
-	"github.com/actormq/actormq/segments"
-	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -53,15 +50,15 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 		if err := g.store.committed(off); err != nil {
 			return err
 		}
-		b := g.from(off)
+		if !g.hold(off) {
+			continue // cleaned meanwhile
+		}
+		b := g.held.Bytes
 		g.touch(b[:min(len(b), touchBytes)])
-		r, kind, err := record.Parse(b, true)
-		switch {
-		case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
-			g.store.unread(off, &segments.CorruptionError{File: g.held.Path(), Offset: g.held.Offset() + int64(off-g.heldAt), Err: err})
+		r, err := recordAt(g.held, off, true)
+		if err != nil {
+			g.store.unread(off, err)
 			continue
-		case err != nil || kind != record.KindMessage || r.PhysicalOffset != off || r.Lost():
-			continue // cleaned meanwhile, or a place whose message is lost: recovery has reported it
 		}
 		if string(r.Topic) == q.Topic && hasKey(messages.ViewProperties(r.Properties), q.Key) &&
 			r.StoreTimestampMs >= q.BeginMs && r.StoreTimestampMs <= q.EndMs {
@@ -75,14 +72,3 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 
 // touchBytes is how much of a record is fetched at once, before its size is known: most are smaller.
 const touchBytes = 1536
-
-// from returns what is readable from a place in the log to the end of its segment, which the result holds; nil when it is not there.
-func (g *get) from(off messages.PhysicalOffset) []byte {
-	if at := off - g.heldAt; at >= 0 && at < messages.PhysicalOffset(len(g.held.Bytes)) {
-		return g.held.Bytes[at:]
-	}
-	if !g.hold(off) {
-		return nil
-	}
-	return g.held.Bytes
-}

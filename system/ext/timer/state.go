@@ -29,6 +29,7 @@ type entry struct {
 	ID  string `json:"id,omitempty"`
 
 	delivered bool // but the log does not say so yet
+	flying    bool // it is being delivered
 	carried   bool // a copy is put, but the log does not say so yet
 	stays     bool // no copy of it can be put
 }
@@ -160,6 +161,7 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 		}
 		heap.Pop(&s.byTime)
 		if !s.gone(e) && !e.delivered && !e.carried {
+			e.flying = true
 			found = append(found, e)
 		}
 	}
@@ -177,7 +179,7 @@ func (s *state) old(before time.Time, limit int) (found []*entry, next time.Dura
 	}
 	for _, e := range s.byAge {
 		switch {
-		case s.gone(e) || e.delivered || e.carried || e.stays:
+		case s.gone(e) || e.delivered || e.flying || e.carried || e.stays:
 			continue
 		case time.UnixMilli(e.Ms).After(before):
 			return found, time.UnixMilli(e.Ms).Sub(before)
@@ -202,6 +204,7 @@ func (s *state) giveBack(list []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range list {
+		e.flying = false
 		if !s.gone(e) && !e.delivered {
 			heap.Push(&s.byTime, e)
 		}

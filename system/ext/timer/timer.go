@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/system"
@@ -154,29 +156,36 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 	if err := s.AwaitExtension(ctx, "timer"); err != nil {
 		return ended(ctx, err)
 	}
+	f := &flights{landed: make(chan landing)}
+	defer f.wait()
+	room := max(1, min(maxFlying, s.Options().MaxPendingPuts/2)) // the other half is for those who put
 	for ctx.Err() == nil {
-		due, wait := t.state.due(time.Now(), maxDue)
-		if len(due) == 0 {
-			old, next := t.state.old(time.Now().Add(-s.Retention().FileReservedTime/2), maxDue)
-			if len(old) > 0 {
-				if err := t.carry(s, old); err != nil {
-					return ended(ctx, err)
-				}
+		wait := time.Duration(math.MaxInt64)
+		if f.flying < room {
+			var due []*entry
+			if due, wait = t.state.due(time.Now(), min(room-f.flying, atOnce)); len(due) > 0 {
+				t.deliver(s, due, f)
 				continue
 			}
-			wait = min(wait, next)
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-t.state.woken:
-			case <-ctx.Done():
+		}
+		old, next := t.state.old(time.Now().Add(-s.Retention().FileReservedTime/2), atOnce)
+		if len(old) > 0 {
+			if err := t.carry(s, old); err != nil {
+				return ended(ctx, err)
 			}
-			timer.Stop()
 			continue
 		}
-		if err := t.deliver(s, due); err != nil {
-			return ended(ctx, err)
+		timer := time.NewTimer(min(wait, next))
+		select {
+		case l := <-f.landed:
+			if f.flying -= l.messages; l.err != nil {
+				return ended(ctx, l.err)
+			}
+		case <-timer.C:
+		case <-t.state.woken:
+		case <-ctx.Done():
 		}
+		timer.Stop()
 	}
 	return nil
 }
@@ -189,16 +198,47 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// maxDue is how many messages are delivered at once: with a synchronous flush they share its syncs.
-const maxDue = 4096
+const (
+	maxFlying = 1 << 15 // messages being delivered at a time, and half of the puts that the store takes, at most
+	atOnce    = 4096    // messages put together, with one record that says so
+)
 
-// deliver puts messages to their own topics, and then the record that says so.
-func (t *Timer) deliver(s *system.Store, due []*entry) error {
-	defer t.state.giveBack(due)
+// flights are the deliveries that are not answered yet. With a synchronous flush an answer takes a sync or two: what comes due meanwhile
+// does not wait for it, but shares the next sync.
+type flights struct {
+	flying int // messages
+	landed chan landing
+}
+
+type landing struct {
+	messages int
+	err      error
+}
+
+// wait waits for all; what is not delivered is due again.
+func (f *flights) wait() {
+	for f.flying > 0 {
+		f.flying -= (<-f.landed).messages
+	}
+}
+
+// deliver puts messages to their own topics, and once they are answered the record that says so. It waits for neither.
+func (t *Timer) deliver(s *system.Store, due []*entry, f *flights) {
+	f.flying += len(due)
 	there, own, err := t.read(s, due, restored)
+	answered := putAll(s, own)
+	go func() {
+		err := errors.Join(err, actors.Protect("deliver timed messages", func() error { return t.landed(s, there, answered()) }))
+		t.state.giveBack(due)
+		f.landed <- landing{messages: len(due), err: err}
+	}()
+}
+
+// landed notes what came of a delivery.
+func (t *Timer) landed(s *system.Store, there []*entry, answers []answer) (err error) {
 	var delivered []*entry
 	var places []byte
-	for i, a := range putAll(s, own) {
+	for i, a := range answers {
 		switch e := there[i]; {
 		case a.err == nil:
 			delivered = append(delivered, e)
@@ -222,7 +262,7 @@ func (t *Timer) carry(s *system.Store, old []*entry) error {
 		m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(int64(m.PhysicalOffset), 10))
 		return &m.Message
 	})
-	for i, a := range putAll(s, copies) {
+	for i, a := range putAll(s, copies)() {
 		if a.err == nil {
 			continue
 		}
@@ -306,8 +346,8 @@ func (a answer) hopeless() bool {
 	return (a.status == messages.MessageIllegal || a.status == messages.PropertiesSizeExceeded) && !errors.Is(a.err, system.ErrRefused)
 }
 
-// putAll puts messages in their order and returns what came of each, once all are answered.
-func putAll(s *system.Store, list []*messages.Message) []answer {
+// putAll puts messages in their order; what it returns waits for the answers, and tells what came of each.
+func putAll(s *system.Store, list []*messages.Message) (answered func() []answer) {
 	got := make([]answer, len(list))
 	var answers sync.WaitGroup
 	answers.Add(len(list))
@@ -317,8 +357,10 @@ func putAll(s *system.Store, list []*messages.Message) []answer {
 			answers.Done()
 		})
 	}
-	answers.Wait()
-	return got
+	return func() []answer {
+		answers.Wait()
+		return got
+	}
 }
 
 func get(p messages.Properties, name string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,6 +201,47 @@ func TestOneMessageHoldsNobodyUp(t *testing.T) {
 		require.Zero(t, x.Pending())
 		require.NoError(t, s.Close(t.Context()))
 	})
+}
+
+// TestMessagesDoNotWaitForTheSyncsOfThoseBefore: with a synchronous flush that takes 200 ms, each is in its queue in its millisecond.
+func TestMessagesDoNotWaitForTheSyncsOfThoseBefore(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := options(disk)
+		opt.FlushDiskType = system.SyncFlush
+		timer.New(timer.Config{}).Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		var due []int64
+		for i := range 50 {
+			m := later(fmt.Sprint(i), time.Minute+time.Duration(i)*10*time.Millisecond)
+			at, err := strconv.ParseInt(property(m.Properties, timer.DeliverMs), 10, 64)
+			require.NoError(t, err)
+			due = append(due, at)
+			_, err = s.Put(t.Context(), m)
+			require.NoError(t, err)
+		}
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindDataSync && strings.HasPrefix(op.Name, "store/prepare/") { // as the log's files are called when they are made
+				<-time.After(200 * time.Millisecond)
+			}
+			return nil
+		})
+		sleep(2 * time.Minute)
+		disk.Inject(nil)
+		orders := probe.Follow(t, s, "Orders", 2)
+		for i, at := range due {
+			m := orders.Next(t.Context())
+			require.Equal(t, strconv.Itoa(i), string(m.Body))
+			require.Equal(t, at, m.StoreTimestampMs)
+		}
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+func property(p messages.Properties, name string) string {
+	value, _ := p.Get(name)
+	return value
 }
 
 // TestContract: what was acknowledged comes, at least once, whatever happens.

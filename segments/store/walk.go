@@ -94,15 +94,31 @@ func (w *Walk) Run(from messages.PhysicalOffset, fn func(*Item) error) (end mess
 	return messages.PhysicalOffset(pos), stop, err
 }
 
-// overGap goes on at the segment behind missing ones, when that begins with something sound.
+// overGap goes on at the segment behind missing ones, when that begins with something sound, or with damage behind which the log goes on.
 func (w *Walk) overGap(pos *int64, seg *segments.Segment, fn func(*Item) error) (stop, err error) {
 	from := *pos
 	gap := fmt.Errorf("offset %d to %d: %w", from, seg.Start(), ErrMissing)
-	if w.Strict || !w.soundAt(messages.PhysicalOffset(seg.Start())) {
+	if w.Strict || !w.soundAt(messages.PhysicalOffset(seg.Start())) && !w.goesOn(seg) {
 		return gap, nil
 	}
 	*pos = seg.Start()
 	return nil, fn(&Item{Kind: ItemHole, From: messages.PhysicalOffset(from), To: messages.PhysicalOffset(*pos), Err: gap})
+}
+
+// goesOn tells whether the log goes on behind the damage that a segment begins with.
+func (w *Walk) goesOn(seg *segments.Segment) (found bool) {
+	if !seg.Hold() {
+		return false
+	}
+	defer seg.Release()
+	it := Item{From: messages.PhysicalOffset(seg.Start())}
+	err := vfs.Guard(seg.Path(), func() error {
+		if it.Err = w.parse(seg.Data()[:seg.Wrote()], seg, &it); it.Err != nil {
+			_, found = w.resync(&it, seg)
+		}
+		return nil
+	})
+	return err == nil && found
 }
 
 // segment walks over one segment from *pos on.

@@ -2,12 +2,14 @@
 """Prints the table of docs/PERFORMANCE.md: each row with its target, the ratio that was measured, and pass or short.
 
   table.py [--rounds 5] [--seconds 3] [--only TEXT] [--work DIR] [--out raw.jsonl]     measure, then print
+  table.py --kind store|wire|pair …                                                    in process, over the wire, replicated
   table.py --load raw.jsonl                                                            print what was measured before
 
 Needs what README.md builds in this folder: actormq, store/java, store/go-peers, broker/go. Runs in this folder. Peers: stock
 (RocketMQ 4.9.7 as installed), tuned (warmMapedFileEnable, ParallelGC), nats (embedded JetStream) and raw (a loop without a store).
 Each row is measured by compare.py: the peers alternate, and a ratio is the median over the rounds of the ratio within a round;
-more than 1 is better than the peer. Ports 21911, 21876, 20911 and 29876 must be free for the rows over the wire.
+more than 1 is better than the peer. A peer called limit is a figure that is to be met: at most that. Ports 21876, 21911, 22911,
+20911, 29876 and the next ones must be free for the rows over the wire and those of replicated pairs.
 """
 import argparse
 import json
@@ -18,11 +20,12 @@ import sys
 import tempfile
 
 STORE = {
-    "actormq": "./actormq bench store {args} --dir {dir} --seconds {s} --warmup {w}",
-    "stock": "store/java/run.sh {args} --dir {dir} --seconds {s} --warmup {w}",
+    "actormq": "./actormq bench store --dir {dir} --seconds {s} --warmup {w} {args}",
+    "stock": "store/java/run.sh --dir {dir} --seconds {s} --warmup {w} {args}",
     "tuned": "JVM_OPTS='-Xms2g -Xmx2g -XX:+UseParallelGC -XX:+AlwaysPreTouch -XX:MaxDirectMemorySize=4g' "
-             "store/java/run.sh {args} --dir {dir} --seconds {s} --warmup {w} --opt warmMapedFileEnable=true",
-    "nats": "store/go-peers/gopeers {args} -dir {dir} -seconds {s}",
+             "store/java/run.sh --dir {dir} --seconds {s} --warmup {w} --opt warmMapedFileEnable=true {args}",
+    "raw": "store/go-peers/gopeers -peer raw -dir {dir} -seconds {s} {args} -workload mmap-crc -state cold",
+    "nats": "store/go-peers/gopeers -dir {dir} -seconds {s} {args}",
 }
 WIRE = {
     "actormq": "broker/go/brokerbench {args} -addr 127.0.0.1:21911 -peer actormq -pids {pids} -seconds {s} -warmup {w}",
@@ -33,16 +36,29 @@ SERVERS = {
                 "--log-level error", "127.0.0.1:21911"),
     "stock": ("exec broker/rocketmq/start.sh store/java/target/lib {dir} 20911 29876", "127.0.0.1:20911"),
 }
+PAIR_SERVERS = {
+    "actormq": ("exec broker/pair.sh {dir} 21911 22911 21876", "file:{dir}/ready"),
+    "stock": ("exec broker/rocketmq/start-pair.sh store/java/target/lib {dir} 20911 21011 29876", "file:{dir}/ready"),
+}
 RATE, CPU = "drained_msgs_per_s", "cpu_us_per_msg"
 
-# label, arguments, [(metric, peer, at least)]
+# What is added to the commands of each side for a burst: memory is warmed before, within the first two segments.
+BURST = {"actormq": "--settle 4 --opt warmMapedFileEnable=true", "stock": "--settle 4", "tuned": "--settle 4", "nats": ""}
+
+# The same bytes in the same time: a body of 1 KB takes 1,240 in the log, its queue and the index.
+SUSTAINED = {"actormq": "", "raw": "-body 1240"}
+
+# label, arguments, [(metric, peer, at least)], what is added for each side
 STORE_ROWS = [
     ("put 128 B, 1 caller", "--workload put --threads 1 --body 128", [(RATE, "stock", 3), (RATE, "tuned", 1.5), ("p999_us", "stock", 1)]),
     ("put 128 B, 4 callers", "--workload put --threads 4 --body 128", [(RATE, "stock", 3), (RATE, "tuned", 1.5), ("p999_us", "stock", 1)]),
     ("put 128 B, 16 callers", "--workload put --threads 16 --body 128", [(RATE, "stock", 3), (RATE, "tuned", 1.5), ("p999_us", "stock", 1)]),
     ("put 128 B, 256 in flight", "--workload put --mode async --threads 1 --window 256 --body 128", [(RATE, "stock", 3), (RATE, "tuned", 1.5)]),
-    ("put 1 KB, 4 callers", "--workload put --threads 4 --body 1024", [(RATE, "stock", 2.5), (RATE, "tuned", 1.2), ("max_us", "tuned", 2)]),
-    ("put 4 KB, 4 callers", "--workload put --threads 4 --body 4096", [(RATE, "stock", 1.5), (RATE, "tuned", 1.2), (RATE, "nats", 1)]),
+    ("put 1 KB, a burst, 4 callers", "--workload put --threads 4 --body 1024 --warmup 1 --seconds 10 --count 1000000",
+     [(RATE, "stock", 2.5), (RATE, "tuned", 1.2), ("max_us", "tuned", 2)], BURST),
+    ("put 4 KB, a burst, 4 callers", "--workload put --threads 4 --body 4096 --warmup 1 --seconds 10 --count 350000",
+     [(RATE, "stock", 1.5), (RATE, "tuned", 1.2), (RATE, "nats", 1)], BURST),
+    ("put 1 KB for a minute", "--workload put --threads 4 --body 1024 --seconds 60", [("msgs_per_s", "raw", 0.95)], SUSTAINED),
     ("put, sync flush, 1 outstanding", "--workload put-sync --outstanding 1", [(RATE, "stock", 1.1)]),
     ("put, sync flush, 16 outstanding", "--workload put-sync --outstanding 16", [(RATE, "stock", 2.5), ("p99_us", "stock", 2)]),
     ("put, sync flush, 64 outstanding", "--workload put-sync --outstanding 64", [(RATE, "stock", 2.5), ("p99_us", "stock", 2)]),
@@ -53,13 +69,14 @@ STORE_ROWS = [
     ("get 32, 1 KB, copied out", "--workload get --body 1024 --count 500000", [("msgs_per_s", "stock", 1.5)]),
     ("get 32, 4 KB, copied out", "--workload get --body 4096 --count 200000", [("msgs_per_s", "stock", 1)]),
     ("get 32, 1 KB, not copied", "--workload get --body 1024 --count 500000 --touch none", [("msgs_per_s", "stock", 3)]),
-    ("put to readable, 1,000/s", "--workload tail --rate 1000", [("p50_us", "stock", 10), ("p50_us", "nats", 1)]),
-    ("put to readable, 20,000/s", "--workload tail --rate 20000", [("p50_us", "stock", 5), ("p50_us", "nats", 1)]),
+    ("put to readable, 1,000/s", "--workload tail --rate 1000", [("p50_us", "limit", 30), ("p50_us", "stock", 10), ("p50_us", "nats", 1)]),
+    ("put to readable, 20,000/s", "--workload tail --rate 20000", [("p50_us", "limit", 100), ("p50_us", "stock", 5), ("p50_us", "nats", 1)]),
     ("index query", "--workload index-query --count 300000", [("msgs_per_s", "stock", 2)]),
     ("1,000 topics", "--workload put-topics --topics 1000 --body 128", [(RATE, "stock", 1)]),
-    ("open 1 GB after a clean stop", "--workload recover --exit clean --mb 1000", [("open_ms", "stock", 3)]),
+    ("open 1 GB after a clean stop", "--workload recover --exit clean --mb 1000", [("open_ms", "stock", 3), ("open_ms", "limit", 50)]),
     ("open 1 GB after a kill", "--workload recover --exit crash --mb 1000", [("open_ms", "stock", 3)]),
-    ("start, memory", "--workload start --count 1000000 --idle 1", [("start_ms", "stock", 1), ("rss_anon_after_mb", "stock", 1)]),
+    ("start, memory", "--workload start --count 1000000 --idle 1", [("start_ms", "limit", 150), ("rss_anon_mb", "limit", 40), ("rss_anon_after_mb", "limit", 80),
+     ("start_ms", "stock", 1), ("rss_anon_after_mb", "stock", 1)]),
 ]
 WIRE_ROWS = [
     ("warm", "-workload send -conns 4 -inflight 64", []),
@@ -69,11 +86,21 @@ WIRE_ROWS = [
     ("send 4 x 64, 4 KB", "-workload send -conns 4 -inflight 64 -body 4096", [(RATE, "stock", 3), (CPU, "stock", 3), ("p99_us", "stock", 4)]),
     ("send 64 x 4, 1 KB", "-workload send -conns 64 -inflight 4 -body 1024", [(RATE, "stock", 3), (CPU, "stock", 3), ("p99_us", "stock", 4)]),
     ("one-way 1 KB", "-workload oneway -conns 1 -body 1024", [("msgs_per_s", "stock", 2)]),
-    ("batches of 32, 1 KB", "-workload batch -conns 2 -inflight 4 -body 1024", [(RATE, "stock", 2)]),
+    ("wire: batches of 32, 1 KB", "-workload batch -conns 2 -inflight 4 -body 1024", [(RATE, "stock", 2)]),
     ("pull of a backlog, 1 KB", "-workload pull -conns 2 -queues 4 -body 1024 -count 300000", [("msgs_per_s", "stock", 1.5), (CPU, "stock", 2)]),
     ("send to consumer, 1,000/s", "-workload e2e -rate 1000", [("p50_us", "stock", 6), ("p999_us", "stock", 3)]),
     ("send to consumer, 10,000/s", "-workload e2e -rate 10000", [("p50_us", "stock", 6), ("p999_us", "stock", 3)]),
 ]
+REPLICATED = [(RATE, "stock", 2.5), ("p99_us", "stock", 3), (CPU, "stock", 3)]
+PAIR_ROWS = [
+    ("warm", "-workload send -conns 4 -inflight 64", []),
+    ("replicated, one at a time", "-workload send -conns 1 -inflight 1 -body 1024", [(RATE, "stock", 1.5), ("p99_us", "stock", 3), (CPU, "stock", 3)]),
+    ("replicated, 16 outstanding", "-workload send -conns 4 -inflight 4 -body 1024", REPLICATED),
+    ("replicated, 64 outstanding", "-workload send -conns 4 -inflight 16 -body 1024", REPLICATED),
+    ("replicated, 256 outstanding", "-workload send -conns 4 -inflight 64 -body 1024", REPLICATED),
+    ("replicated, batches of 32", "-workload batch -conns 2 -inflight 4 -batch 32 -body 1024", REPLICATED),
+]
+
 
 def short_form(v):
     for unit, size in (("M", 1e6), ("k", 1e3)):
@@ -85,23 +112,36 @@ def short_form(v):
 HIGHER = {"msgs_per_s", "drained_msgs_per_s"}
 
 
+def kind_of(row):
+    """Rows that are measured in one go: with the same peers, and the same additions."""
+    _, _, targets, *extra = row
+    return tuple(sorted({p for _, p, _ in targets if p != "limit"})) or ("stock",), tuple(sorted((extra or [{}])[0].items()))
+
+
 def measure(a, rows, peers, servers, raw):
     rows = [r for r in rows if a.only in r[0] or r[0] == "warm"]
-    if not any(r[0] != "warm" for r in rows):
-        return
-    for names in sorted({tuple(sorted({p for _, p, _ in r[2]} or {"stock"})) for r in rows if r[0] != "warm"}):
-        mine = [r for r in rows if r[0] == "warm" or tuple(sorted({p for _, p, _ in r[2]})) == names]
+    warm = [r for r in rows if r[0] == "warm"]
+    for names, extra in sorted({kind_of(r) for r in rows if r not in warm}):
+        mine = warm + [r for r in rows if r not in warm and kind_of(r) == (names, extra)]
         cmd = ["./compare.py", "--rounds", str(a.rounds), "--out", raw, "--base", names[0], "--timeout", "600"]
         if a.work:
             cmd += ["--work", a.work]
         for n in ["actormq", *names]:
             command = peers[n].replace("{s}", str(a.seconds)).replace("{w}", str(a.warmup))
-            cmd += ["--peer", f"{n}={command}"]
+            cmd += ["--peer", f"{n}={command} {dict(extra).get(n, '')}"]
             if servers:
                 cmd += ["--server", f"{n}={servers[n][0]}", "--ready", f"{n}={servers[n][1]}"]
-        for label, args, _ in mine:
-            cmd += ["--case", f"{label}: {args}"]
+        for r in mine:
+            cmd += ["--case", f"{r[0]}: {r[1]}"]
         subprocess.run(cmd, check=True, stdout=subprocess.DEVNULL)
+
+
+def judge(metric, peer, ours, theirs):
+    """The ratios of the rounds, more than 1 is better, and what the peer had."""
+    mid = lambda lines: statistics.median(l[metric] for l in lines.values() if metric in l)
+    q = [ours[r][metric] / theirs[r][metric] if metric in HIGHER else theirs[r][metric] / ours[r][metric]
+         for r in ours if r in theirs and ours[r].get(metric) and theirs[r].get(metric)]
+    return q, mid(ours) if q else 0, f"{peer} {short_form(mid(theirs))}" if q else ""
 
 
 def show(raw):
@@ -109,23 +149,24 @@ def show(raw):
     with open(raw) as f:
         for s in f:
             l = json.loads(s)
-            got.setdefault((l["case"], l["workload"].startswith("broker-")), {}).setdefault(l["name"], {})[l["round"]] = l
+            got.setdefault(l["case"], {}).setdefault(l["name"], {})[l["round"]] = l
     print("| row | figure | actormq | peer | ratio (min..max) | target | |\n|---|---|---|---|---|---|---|")
     short = 0
-    for rows, wire in ((STORE_ROWS, False), (WIRE_ROWS, True)):
-        for label, _, targets in rows:
-            for metric, peer, least in targets:
-                have = got.get((label, wire), {})
-                ours, theirs = have.get("actormq", {}), have.get(peer, {})
-                q = [ours[r][metric] / theirs[r][metric] if metric in HIGHER else theirs[r][metric] / ours[r][metric]
-                     for r in ours if r in theirs and ours[r].get(metric) and theirs[r].get(metric)]
-                if not q:
-                    continue
-                m = statistics.median(q)
-                short += m < least
-                mid = lambda lines: statistics.median(l[metric] for l in lines.values() if metric in l)
-                print(f"| {label} | {metric} | {short_form(mid(ours))} | {peer} {short_form(mid(theirs))} | {m:.2f} ({min(q):.2f}..{max(q):.2f}) "
-                      f"| {least:.2f} | {'pass' if m >= least else 'short'} |")
+    for label, _, targets, *_ in STORE_ROWS + WIRE_ROWS + PAIR_ROWS:
+        have = got.get(label, {})
+        ours = have.get("actormq", {})
+        for metric, peer, least in targets:
+            if peer == "limit":
+                theirs, least = {r: {metric: least} for r in ours}, 1
+            else:
+                theirs = have.get(peer, {})
+            q, figure, other = judge(metric, peer, ours, theirs)
+            if not q:
+                continue
+            m = statistics.median(q)
+            short += m < least
+            print(f"| {label} | {metric} | {short_form(figure)} | {other} | {m:.2f} ({min(q):.2f}..{max(q):.2f}) "
+                  f"| {least:.2f} | {'pass' if m >= least else 'short'} |")
     print(f"\n{short} short")
 
 
@@ -135,7 +176,7 @@ def main():
     ap.add_argument("--seconds", type=float, default=3)
     ap.add_argument("--warmup", type=float, default=3)
     ap.add_argument("--only", default="", help="rows whose label contains this")
-    ap.add_argument("--kind", choices=["store", "wire", "all"], default="all")
+    ap.add_argument("--kind", choices=["store", "wire", "pair", "all"], default="all")
     ap.add_argument("--work", default="", help="folder for the stores (default: a temporary one)")
     ap.add_argument("--out", default="", help="file for the raw lines (default: a temporary one)")
     ap.add_argument("--load", default="", help="print the table of such a file; nothing is measured")
@@ -148,6 +189,8 @@ def main():
             measure(a, STORE_ROWS, STORE, None, raw)
         if a.kind in ("wire", "all"):
             measure(a, WIRE_ROWS, WIRE, SERVERS, raw)
+        if a.kind in ("pair", "all"):
+            measure(a, PAIR_ROWS, WIRE, PAIR_SERVERS, raw)
     show(raw)
 
 

@@ -31,6 +31,7 @@ type Options struct {
 	Rate        float64
 	Seconds     float64
 	Warmup      float64
+	Settle      float64
 	Idle        float64
 	Exit        string // clean or crash
 	Props       string // client: the properties of a stock client; none
@@ -65,6 +66,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.Float64Var(&o.Rate, "rate", 1000, "tail: messages a second")
 	f.Float64Var(&o.Seconds, "seconds", 5, "measured time")
 	f.Float64Var(&o.Warmup, "warmup", 3, "time before the measured time")
+	f.Float64Var(&o.Settle, "settle", 0, "put: idle time between warmup and the measured time")
 	f.Float64Var(&o.Idle, "idle", 5, "start: idle time after the first put")
 	f.StringVar(&o.Exit, "exit", "clean", "recover: how the filling process ends, clean or crash")
 	f.StringVar(&o.Props, "props", "client", "client: properties as a stock client sets them; none")

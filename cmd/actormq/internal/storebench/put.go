@@ -75,6 +75,9 @@ func (b *bench) put(w io.Writer) error {
 	if _, err := b.produce(l); err != nil {
 		return err
 	}
+	if err := o.pause(seconds(o.Settle)); err != nil {
+		return err
+	}
 	l.time, l.msgs = seconds(o.Seconds), int64(o.Count)
 	p, err := b.produce(l)
 	if err != nil {

@@ -113,6 +113,24 @@ func TestDetect(t *testing.T) {
 	require.Equal(t, [2]int32{5_000_000, 20_000_000}, [2]int32{p.HashSlots, p.IndexNum})
 }
 
+// TestALargeIndexIsNotGuessedWrong: one with fewer slots than in production, and more entries.
+func TestALargeIndexIsNotGuessedWrong(t *testing.T) {
+	const slots, entries = 500, 1_100_000 // longer than 5,000,000 slots
+	disk := memfs.New()
+	require.NoError(t, disk.MkdirAll("store/index"))
+	set, err := index.Open(disk, "store/index", index.Params{Slots: slots, Entries: entries})
+	require.NoError(t, err)
+	for i := range messages.PhysicalOffset(20) {
+		require.NoError(t, set.BuildFrom(&messages.DispatchRequest{
+			Queue: messages.QueueKey{Topic: "T"}, PhysicalOffset: i * 100, SizeBytes: 100, StoreTimestampMs: 1000, Keys: []byte("k"),
+		}))
+	}
+	require.NoError(t, set.Close())
+	p, err := Detect(disk, "store", 0)
+	require.NoError(t, err)
+	require.Equal(t, [2]int32{slots, entries}, [2]int32{p.HashSlots, p.IndexNum})
+}
+
 // TestSlotsAreNotGuessedWrong: 1,000 slots and 4,000 entries give a file as long as 500 and 4,100 do. With the wrong ones a
 // sound index looks damaged.
 func TestSlotsAreNotGuessedWrong(t *testing.T) {

@@ -61,10 +61,7 @@ func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
 		{"commitlog", 0, func(_ string, n int64) error { p.CommitLogSize = n; return nil }},
 		{"consumequeue", 2, func(_ string, n int64) error { p.ConsumeQueueSize = n; return nil }},
 		{"index", 0, func(name string, n int64) error {
-			if err := p.indexBytes(n, slots != 0); err != nil {
-				return err
-			}
-			return p.checkSlots(disk, name, slots != 0)
+			return p.detectIndex(disk, name, n, slots)
 		}},
 	} {
 		name, n, err := firstFile(disk, path.Join(dir, find.dir), find.depth)
@@ -78,37 +75,49 @@ func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
 	return p, nil
 }
 
-// smallSlots and smallEntries are the sizes of test stores.
-const smallSlots, smallEntries = 500, 2000
-
-// indexBytes chooses slots and entries for the length of an index file.
-func (p *Params) indexBytes(n int64, slotsKnown bool) error {
-	bytes := func(slots, entries int64) int64 { return 40 + 4*slots + 20*entries }
-	switch {
-	case !slotsKnown && n == bytes(defaultHashSlots, defaultIndexNum):
-		return nil
-	case !slotsKnown && n > bytes(smallSlots, 0) && n < bytes(defaultHashSlots, 0):
-		p.HashSlots = smallSlots
-	}
-	entries := n - bytes(int64(p.HashSlots), 0)
-	if entries <= 0 || entries%20 != 0 {
-		return fmt.Errorf("%w of %d bytes; give --slots or --params", errSlots, n)
-	}
-	p.IndexNum = int32(entries / 20)
-	return nil
-}
+// candidates are the slots that stores have: in production, and in tests.
+var candidates = []int32{defaultHashSlots, 500}
 
 var errSlots = errors.New("cannot tell slots and entries of an index file")
 
-// checkSlots compares slots that were guessed with an index file: its header names the places in the log of the first and
-// the last entry. With wrong slots a sound index looks damaged, and a repair would spoil it.
-func (p *Params) checkSlots(disk vfs.Disk, name string, slotsKnown bool) error {
-	if slotsKnown || p.HashSlots == defaultHashSlots {
+// detectIndex finds slots and entries for an index file of so many bytes; known are the slots, 0: nobody knows.
+func (p *Params) detectIndex(disk vfs.Disk, name string, n int64, known int32) error {
+	if known == 0 && n == indexBytes(defaultHashSlots, defaultIndexNum) {
 		return nil
 	}
+	list := candidates
+	if known != 0 {
+		list = []int32{known}
+	}
+	for _, slots := range list {
+		entries := (n - indexBytes(slots, 0)) / 20
+		if entries <= 0 || indexBytes(slots, entries) != n {
+			continue
+		}
+		p.HashSlots, p.IndexNum = slots, int32(entries)
+		fits := true
+		if known == 0 {
+			var err error
+			if fits, err = p.fits(disk, name); err != nil {
+				return err
+			}
+		}
+		if fits {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w, %s of %d bytes; give --slots or --params", errSlots, name, n)
+}
+
+// indexBytes is how long an index file is.
+func indexBytes(slots int32, entries int64) int64 { return 40 + 4*int64(slots) + 20*entries }
+
+// fits compares slots that were guessed with an index file: its header names the places in the log of the first and
+// the last entry. With wrong slots a sound index looks damaged, and a repair would spoil it.
+func (p *Params) fits(disk vfs.Disk, name string) (bool, error) {
 	f, err := disk.Open(name, false)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	number := func(at int64, b []byte) uint64 {
@@ -117,16 +126,16 @@ func (p *Params) checkSlots(disk vfs.Disk, name string, slotsKnown bool) error {
 		}
 		return binary.BigEndian.Uint64(append(make([]byte, 8-len(b)), b...))
 	}
-	place := func(entry int64) uint64 { return number(40+4*int64(p.HashSlots)+20*entry+4, make([]byte, 8)) }
+	place := func(entry int64) uint64 { return number(indexBytes(p.HashSlots, entry)+4, make([]byte, 8)) }
 	begin, end, count := number(16, make([]byte, 8)), number(24, make([]byte, 8)), int64(number(36, make([]byte, 4)))
 	if err != nil || count <= 1 {
-		return err
+		return err == nil, err
 	}
-	fits := count <= int64(p.IndexNum) && (place(count-1) == end || begin > 0 && place(1) == begin)
-	if err == nil && !fits {
-		err = fmt.Errorf("%w, %s; give --slots or --params", errSlots, name)
+	if count > int64(p.IndexNum) {
+		return false, nil
 	}
-	return err
+	fits := place(count-1) == end || begin > 0 && place(1) == begin
+	return fits, err
 }
 
 // firstFile is the first file some folders below dir, and its length, 0 when there is none.

@@ -1,5 +1,7 @@
 package messages
 
+import "strings"
+
 // Limits of the record format (spec/store.md §2.1).
 const (
 	MaxTopicBytes      = 127
@@ -23,6 +25,11 @@ const (
 	DLQTopicPrefix   = "%DLQ%"
 	LMQTopicPrefix   = "%LMQ%"
 )
+
+// IsGroupTopic tells whether a topic is a consumer group's own: of its retries, or of its dead letters.
+func IsGroupTopic(topic string) bool {
+	return strings.HasPrefix(topic, RetryTopicPrefix) || strings.HasPrefix(topic, DLQTopicPrefix)
+}
 
 // IsReservedTopic tells whether nobody may send to a topic (spec/remoting.md §8.2, 4).
 func IsReservedTopic(topic string) bool {

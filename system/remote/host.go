@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 )
 
@@ -66,7 +67,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: TLS is for both directions or for none", ErrConfig)
 	}
 	ip := net.ParseIP(host)
-	if loopback := host == "localhost" || ip != nil && ip.IsLoopback(); loopback {
+	if messages.IsLoopback(host) {
 		return nil
 	}
 	if !c.mutual() {

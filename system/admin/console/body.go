@@ -2,12 +2,10 @@ package console
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -69,7 +67,7 @@ func (c *Console) plain(m *messages.StoredMessage, v *body) ([]byte, error) {
 	switch kind {
 	case 0, messages.SysFlagCompressionZLIB:
 		v.Compression = "zlib"
-		return inflate(m.Body)
+		return messages.Inflate(m.Body, plainBytes)
 	case messages.SysFlagCompressionLZ4:
 		v.Compression = "LZ4"
 	case messages.SysFlagCompressionZSTD:
@@ -81,18 +79,6 @@ func (c *Console) plain(m *messages.StoredMessage, v *body) ([]byte, error) {
 		return nil, errors.New("not read here")
 	}
 	return c.cfg.Uncompress(kind, m.Body, plainBytes)
-}
-
-func inflate(b []byte) ([]byte, error) {
-	z, err := zlib.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, plainBytes+1))
-	if err == nil && len(plain) > plainBytes {
-		err = fmt.Errorf("more than %d bytes", plainBytes)
-	}
-	return plain, err
 }
 
 // readable is a body as text, if it is UTF-8 without control characters; the end of what was cut may lie within a character.

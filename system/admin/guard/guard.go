@@ -9,12 +9,13 @@ import (
 	"encoding/binary"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/actormq/actormq/messages"
 )
 
 // Config is what a guard goes by.
@@ -48,16 +49,8 @@ func New(cfg Config) *Guard {
 	g.tries.left = maxTries
 	_, _ = rand.Read(g.key[:]) // it never fails
 	host, _, err := net.SplitHostPort(cfg.Listen)
-	g.loopback = err == nil && isLoopback(host)
+	g.loopback = err == nil && messages.IsLoopback(host)
 	return g
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // Locked tells whether a login is needed.
@@ -77,7 +70,7 @@ func (g *Guard) Protect(h http.Handler) http.Handler {
 			g.ask(w, r)
 		case !g.loopback:
 			g.refuse(w, r, "on an address that is not loopback this needs a password: set adminPasswordFile")
-		case !isLoopback(hostOf(r)):
+		case !messages.IsLoopback(hostOf(r)):
 			g.refuse(w, r, "without a password this is served to 127.0.0.1, ::1 and localhost only: set adminPasswordFile to use another name")
 		default:
 			h.ServeHTTP(w, r)

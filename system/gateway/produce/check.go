@@ -86,7 +86,7 @@ func (p *Producers) limit(limits *broker.Limits, r *gateway.Request, h *remoting
 	if h.Batch {
 		count = messagesIn(r.Body)
 	}
-	own := p.b.Topics.IsSystem(topic) || strings.HasPrefix(topic, messages.RetryTopicPrefix) || strings.HasPrefix(topic, messages.DLQTopicPrefix)
+	own := p.b.Topics.IsSystem(topic) || messages.IsGroupTopic(topic)
 	err := limits.Take(topic, own, count, len(r.Body), r.At)
 	if err != nil {
 		p.b.Limited.Add(1)

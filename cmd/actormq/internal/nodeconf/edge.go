@@ -15,6 +15,7 @@ import (
 	"github.com/magiconair/properties"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
 )
 
 // resolveTime is how long the name of an address is looked up.
@@ -142,8 +143,7 @@ func (c *Config) Reach() []string {
 			"if the port outside is another one", c.AdvertisedIP))
 	}
 	if host, _, err := net.SplitHostPort(c.AdminListen); err == nil && c.AdminListen != "" {
-		ip, err := netip.ParseAddr(host)
-		far := err != nil && host != "localhost" || err == nil && !ip.IsLoopback()
+		far := !messages.IsLoopback(host)
 		switch {
 		case far && c.AdminPassFile == "":
 			odd = append(odd, fmt.Sprintf("the admin port %s serves metrics and health only: set adminPasswordFile for console and profiles", c.AdminListen))

@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,7 +56,7 @@ func (l *Line) uncompress(kind int32) {
 	case messages.SysFlagCompressionZSTD:
 		l.Compression = "ZSTD"
 	case 0, messages.SysFlagCompressionZLIB:
-		plain, err := inflate(l.BodyBytes, maxPlainBytes)
+		plain, err := messages.Inflate(l.BodyBytes, maxPlainBytes)
 		if err != nil {
 			l.Compression, l.Error = "ZLIB", err.Error()
 			return
@@ -67,18 +65,6 @@ func (l *Line) uncompress(kind int32) {
 	default:
 		l.Compression = fmt.Sprintf("unknown type %#x", kind)
 	}
-}
-
-func inflate(body []byte, limit int) ([]byte, error) {
-	z, err := zlib.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, int64(limit)+1))
-	if err == nil && len(plain) > limit {
-		err = fmt.Errorf("more than %d bytes", limit)
-	}
-	return plain, err
 }
 
 // String is the line without a line end; the body stands last.

@@ -1,28 +1,11 @@
 package tools
 
 import (
-	"bytes"
-	"compress/zlib"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestInflateIsBounded(t *testing.T) {
-	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	_, err := z.Write(make([]byte, 1000))
-	require.NoError(t, errors.Join(err, z.Close()))
-	plain, err := inflate(packed.Bytes(), 1000)
-	require.NoError(t, err)
-	require.Equal(t, make([]byte, 1000), plain)
-	_, err = inflate(packed.Bytes(), 999)
-	require.EqualError(t, err, "more than 999 bytes")
-	_, err = inflate([]byte("plain"), 1000)
-	require.ErrorIs(t, err, zlib.ErrHeader)
-}
 
 func TestShownFields(t *testing.T) {
 	for text, want := range map[string]string{

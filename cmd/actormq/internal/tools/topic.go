@@ -90,7 +90,7 @@ func rowOf(b client.Broker, t remoting.TopicConfig) topicRow {
 
 // own tells whether a topic is the cluster's own business: a retry or dead-letter topic, or one that the broker calls the system's.
 func own(topic string, system []string) bool {
-	return strings.HasPrefix(topic, messages.RetryTopicPrefix) || strings.HasPrefix(topic, messages.DLQTopicPrefix) || slices.Contains(system, topic)
+	return messages.IsGroupTopic(topic) || slices.Contains(system, topic)
 }
 
 func topicList() *cobra.Command {

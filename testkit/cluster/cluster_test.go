@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -33,14 +34,40 @@ const offsetsLag = 20 * time.Second
 type harm struct {
 	what       string
 	hurt, heal func(id string)
+	back       func() // when it is in sync again; may be nil
 }
 
 func TestNothingAcknowledgedIsLostWhenLeadersFail(t *testing.T) {
+	if Apart(t) {
+		return
+	}
 	g := Build(t, 3)
-	g.rounds(fixture.Number(t, "ACTORMQ_CLUSTER_ROUNDS", 3), []harm{ // each harm once
-		{"killed", g.Kill, func(id string) { g.Start(id) }}, {"paused", g.Pause, g.Resume},
-		{"stopped in order", g.Stop, func(id string) { g.Start(id) }},
-	})
+	harms := []harm{
+		{"killed", g.Kill, func(id string) { g.Start(id) }, nil}, {"paused", g.Pause, g.Resume, nil},
+		{"stopped in order", g.Terminate, func(id string) { g.Ended(id); g.Start(id) }, nil},
+	}
+	if g.network != nil {
+		harms = append(harms, g.parted("cut off", keptIn, g.CutOff), g.parted("not heard", keptIn, g.Mute), g.parted("hearing nobody", leaked, g.Deafen))
+	}
+	g.rounds(fixture.Number(t, "ACTORMQ_CLUSTER_ROUNDS", len(harms)), slices.Concat(harms[3:], harms[:3])) // each harm once
+}
+
+// parted is harm by the network, while clients that know nobody else go on sending to the leader.
+func (g *Group) parted(what, bodies string, cut func(id string)) harm {
+	var late *stranded
+	n := 0
+	return harm{what, func(id string) {
+		cut(id)
+		n++
+		late = g.strand(id, fmt.Sprint(bodies, id, "/", n, "/"))
+	}, func(string) {
+		late.end()
+		g.network.Heal()
+	}, func() {
+		if bodies == keptIn {
+			late.aside()
+		}
+	}}
 }
 
 // rounds does harm to whoever leads, again and again, under load, and judges what is left.
@@ -57,38 +84,86 @@ func (g *Group) rounds(n int, harms []harm) {
 		l.AwaitAck(time.Now(), 3*time.Minute)
 		began, acked := time.Now(), l.Acked()
 		h.hurt(victim)
-		elected := g.successor(victim)
-		led := time.Since(began)
+		elected, over, led := g.successor(victim)
 		gap := l.AwaitAck(began.Add(settled), 3*time.Minute) + settled
-		t.Logf("round %d: node %s %s after %d sends: node %s elected after %v, acknowledging after %v", round, victim, h.what, acked, elected,
-			led.Round(time.Millisecond), gap.Round(time.Millisecond))
+		t.Logf("round %d: node %s %s after %d sends: node %s elected; lease over after %v, election %v, clients %v, acknowledging after %v", round,
+			victim, h.what, acked, elected, ms(over.Sub(began)), ms(led.Sub(over)), ms(max(gap-led.Sub(began), 0)), ms(gap))
 		gaps = append(gaps, gap)
 		l.Kept(began.Add(-offsetsLag))
 		more := l.Acked() + 100 + rand.IntN(200)
 		g.Until("sends go on", func() bool { return l.Acked() > more })
 		h.heal(victim)
+		healed := time.Now()
+		g.Leader()
+		t.Logf("        in sync again after %v", ms(time.Since(healed)))
+		if h.back != nil {
+			h.back()
+		}
 	}
-	g.Leader()
 	l.AwaitAck(time.Now(), 3*time.Minute)
 	l.End()
 	slices.Sort(gaps)
-	t.Logf("%d sends acknowledged of %d; service back after %v at the median, %v at worst", l.Acked(), l.tried,
-		gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond))
+	t.Logf("%d sends acknowledged of %d; service back after %v at the median, %v at worst", l.Acked(), l.tried, ms(gaps[len(gaps)/2]),
+		ms(gaps[len(gaps)-1]))
+	g.end(l)
+}
+
+func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// A follower that nobody hears, or that is cut off, holds puts up until it is no longer in sync, and no longer; it comes back by itself.
+func TestServiceGoesOnWithoutAFollowerThatIsCutOff(t *testing.T) {
+	if Apart(t) {
+		return
+	}
+	g := Build(t, 3)
+	if g.network == nil {
+		t.Skip("without a network to cut")
+	}
+	g.Start("1", "2", "3")
+	g.Ready("1", "2", "3")
+	g.Leader()
+	l := Begin(t, g, 8)
+	for what, cut := range map[string]func(string){"cut off": g.CutOff, "not heard": g.Mute, "hearing nobody": g.Deafen} {
+		leader := g.Leader()
+		l.AwaitAck(time.Now(), 3*time.Minute)
+		victim, began := g.others(leader)[0], time.Now()
+		cut(victim)
+		g.Until("it is out of sync", func() bool {
+			s, err := g.Status(victim)
+			return err == nil && s.Leads && !slices.Contains(s.InSync, victim)
+		})
+		shrunk := time.Since(began)
+		l.AwaitAck(time.Now(), 3*time.Minute)
+		acking := time.Since(began)
+		g.network.Heal()
+		healed := time.Now()
+		now := g.Leader()
+		t.Logf("follower %s of leader %s %s: out of sync after %v, acknowledging after %v; back after %v under leader %s", victim, leader, what,
+			ms(shrunk), ms(acking), ms(time.Since(healed)), now)
+	}
+	l.AwaitAck(time.Now(), 3*time.Minute)
+	l.End()
 	g.end(l)
 }
 
 // settled is when the last answers of a leader that was hurt are there: what is acknowledged later comes from the next one.
 const settled = 500 * time.Millisecond
 
-// successor waits until another node leads.
-func (g *Group) successor(of string) (id string) {
+// successor waits until another node leads, and tells when the lead of the one before was seen to be over.
+func (g *Group) successor(of string) (id string, over, led time.Time) {
 	g.t.Helper()
 	g.Until("another node leads", func() bool {
 		s, err := g.Status(of)
-		id = s.Leader
-		return err == nil && s.Leads && id != of
+		if err != nil {
+			return false
+		}
+		if over.IsZero() && (!s.Leads || s.Leader != of) {
+			over = time.Now()
+		}
+		id, led = s.Leader, time.Now()
+		return s.Leads && id != of
 	})
-	return id
+	return id, over, led
 }
 
 // end stops the nodes, followers last, and judges what they have.
@@ -103,17 +178,14 @@ func (g *Group) end(l *Load) {
 		}
 		return err == nil && len(s.Nodes) == len(g.Nodes) && !slices.ContainsFunc(s.Nodes, func(n members.NodeState) bool { return n.End != s.Nodes[0].End })
 	})
-	ids := []string{}
-	for _, n := range g.Nodes {
-		if n.ID != leader {
-			ids = append(ids, n.ID)
-		}
-	}
+	ids := g.others(leader)
 	for _, id := range append(ids, leader) {
 		g.Kill(id) // a stop in order would elect, and go on
 	}
 	for _, id := range append(ids, leader) {
-		l.Check(g.content(id))
+		all := g.content(id)
+		l.Check(all)
+		g.neverLeft(all)
 	}
 	for _, id := range ids {
 		g.sameLog(leader, id, common) // the leader may have gone on: it puts offsets of groups into the log

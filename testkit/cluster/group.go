@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,7 @@ type Group struct {
 	Nodes   []members.Node
 	Args    map[string][]string // further arguments of nodes, by id
 	running map[string]*process
+	network *Network // nil: all nodes are on the machine's loopback
 }
 
 // process is a node that has been started.
@@ -36,14 +38,19 @@ type process struct {
 	ended chan error
 }
 
-// Build makes the program, and a group of n nodes of which none runs.
+// Build makes the program, and a group of n nodes of which none runs; in a test that has been run Apart, each at a host of its own.
 func Build(t testing.TB, n int) *Group {
 	t.Helper()
-	program, err := programs.Build(t.TempDir())
-	require.NoError(t, err)
-	g := &Group{t: t, program: program, dir: t.TempDir(), running: map[string]*process{}}
+	g := &Group{t: t, program: os.Getenv(networkVar), dir: t.TempDir(), running: map[string]*process{}}
 	for i := range n {
 		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: programs.Port(t, members.PortBroker+1).String()})
+	}
+	if g.program != "" {
+		g.apart()
+	} else {
+		var err error
+		g.program, err = programs.Build(t.TempDir())
+		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
 		for id := range g.running {
@@ -70,9 +77,10 @@ func (g *Group) Start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
 		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
-		p.cmd = exec.Command(g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
+		p.cmd = g.network.command(id, g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
 			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000")
 		p.cmd.Args = append(p.cmd.Args, g.Args[id]...)
+		p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ACTORMQ_CLUSTER_") }) // no keys of a node
 		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		require.NoError(g.t, err)
 		p.cmd.Stderr = log
@@ -99,6 +107,9 @@ func (g *Group) Ready(ids ...string) {
 	for _, id := range ids {
 		select {
 		case <-g.running[id].ready:
+		case err := <-g.running[id].ended:
+			delete(g.running, id)
+			require.Fail(g.t, "a node has ended", "node %s: %v: %s", id, err, g.Log(id))
 		case <-time.After(3 * time.Minute):
 			require.Fail(g.t, "a node does not serve", "node %s: %s", id, g.Log(id))
 		}
@@ -119,12 +130,17 @@ func (g *Group) Kill(id string) {
 	<-p.ended
 }
 
-// Stop ends a node in order (SIGTERM).
-func (g *Group) Stop(id string) {
+// Terminate tells a node to end in order (SIGTERM).
+func (g *Group) Terminate(id string) {
+	g.t.Helper()
+	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGTERM))
+}
+
+// Ended waits until a node that was told to has ended.
+func (g *Group) Ended(id string) {
 	g.t.Helper()
 	p := g.running[id]
 	delete(g.running, id)
-	require.NoError(g.t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case err := <-p.ended:
 		require.NoError(g.t, err, "node %s: %s", id, g.Log(id))

@@ -208,9 +208,11 @@ func (l *Load) Kept(at time.Time) {
 		}
 	}
 	l.mu.Unlock()
-	c := l.client(0)
-	defer c.Close()
+	turn := 0
 	reached := func() error {
+		c := l.client(turn) // the name server of a node that is cut off knows nobody who leads
+		turn++
+		defer c.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		route, err := c.Route(ctx, Topic)

@@ -78,7 +78,7 @@ func ExampleStore_Status() {
 	// What its actors do.
 	for _, a := range store.Actors() {
 		if a.ID == "store/"+string(actors.RoleWriter) {
-			fmt.Println(a.ID, a.Waiting, a.Panics)
+			fmt.Println(a.ID, a.Panics) // a.Waiting: what is in its mailbox, the answers of others too
 		}
 	}
 	must(store.Close(context.Background()))
@@ -88,7 +88,7 @@ func ExampleStore_Status() {
 	// orders 0 0 1
 	// refused by a running flag: NOT_WRITEABLE: we are moving · true
 	// <nil>
-	// store/commitlog-writer 0 0
+	// store/commitlog-writer 0
 }
 
 // Messages go when they expire, or when the disk is full; queues of topics that nobody needs go when they are told to.

@@ -51,10 +51,13 @@ type Conn struct {
 
 	out    outbox
 	gate   *gate
-	parked atomic.Int64 // requests that are held back; the gate does not count them
-	opaque atomic.Int32 // of our own requests
-	binary atomic.Bool  // the codec of the last request
-	heard  atomic.Int64 // when the last frame was read, in ns
+	turns  chan struct{} // of slow requests that are being handled
+	looks  chan struct{} // of the one slow request that waits for room
+	room   *gate         // opens when the outbox has room
+	parked atomic.Int64  // requests that are held back; the gate does not count them
+	opaque atomic.Int32  // of our own requests
+	binary atomic.Bool   // the codec of the last request
+	heard  atomic.Int64  // when the last frame was read, in ns
 
 	holding  bool // the reader is the outbox's writer; only the reader looks
 	wide     bool // in is a large one; only the reader looks
@@ -71,14 +74,17 @@ func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
 	paced := &pacedReader{sock: sock}
 	c := &Conn{
 		id: id, sock: sock, port: port, shared: shared, in: bufio.NewReaderSize(paced, readBufferBytes), paced: paced,
-		gate: newGate(), closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
+		gate: newGate(), room: newGate(), turns: make(chan struct{}, shared.opt.MaxSlowEach), looks: make(chan struct{}, 1), closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
 	}
 	c.remote, c.local = addrOf(sock.RemoteAddr()), addrOf(sock.LocalAddr())
 	c.addr = c.remote.String()
 	c.name = fmt.Sprintf("%s#%d", c.addr, id)
 	c.heard.Store(time.Now().UnixNano())
 	c.out.sock = sock
-	c.out.onWrote = c.gate.poke
+	c.out.onWrote = func() {
+		c.gate.poke()
+		c.room.poke()
+	}
 	c.out.onBroken = func(err error) { c.Close(fmt.Errorf("write: %w", err)) }
 	return c
 }

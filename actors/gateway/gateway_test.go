@@ -127,6 +127,65 @@ func TestSlowRequestsHoldNothingUp(t *testing.T) {
 	require.Equal(t, map[int32]bool{1: true, 2: true, 3: true}, got)
 }
 
+// A peer that asks for many large answers and takes none gets no more of them made than its connection may hold, and keeps
+// nobody else from being served: one with a thousand requests in flight cost gigabytes, and everybody's turn.
+func TestSlowAnswersThatNobodyTakesAreNotMade(t *testing.T) {
+	const body, n, each = 1 << 20, 200, 2
+	var handled atomic.Int64
+	begin := make(chan struct{})
+	g := start(t, gateway.Options{MaxSlow: 3, MaxSlowEach: each, MaxQueuedBytes: 1 << 20}, gateway.Routes{codeEcho: {Handle: echo}, codeSlow: {
+		Lane: gateway.Slow, Handle: func(r *gateway.Request) {
+			<-begin
+			handled.Add(1)
+			c := r.Command.Answer(0, "")
+			c.Body = make([]byte, body)
+			r.Answer(c)
+		},
+	}})
+	p := dial(t, g)
+	require.NoError(t, p.sock.(*net.TCPConn).SetReadBuffer(64<<10))
+	for i := range n {
+		p.send(request(codeSlow, int32(i)))
+	}
+	p.send(request(codeEcho, n))
+	require.Equal(t, int32(n), p.read().Opaque, "all are in flight")
+	close(begin)
+	last := int64(-1)
+	for now := int64(0); now == 0 || now != last; now = handled.Load() {
+		last = now
+		<-time.After(soon)
+	}
+	require.Less(t, last, int64(n)/2)
+	other := dial(t, g)
+	other.send(request(codeSlow, 5))
+	require.Len(t, other.read().Body, body)
+	for range n {
+		require.Len(t, p.read().Body, body)
+	}
+}
+
+// Slow requests of one connection do not take all turns.
+func TestOneConnectionDoesNotTakeAllTurns(t *testing.T) {
+	release, running := make(chan struct{}), make(chan int32, 10)
+	g := start(t, gateway.Options{MaxSlow: 3, MaxSlowEach: 2}, gateway.Routes{codeSlow: {Lane: gateway.Slow, Handle: func(r *gateway.Request) {
+		running <- r.Opaque
+		<-release
+		r.OK(nil)
+	}}})
+	p, other := dial(t, g), dial(t, g)
+	p.send(request(codeSlow, 1), request(codeSlow, 1), request(codeSlow, 1), request(codeSlow, 1))
+	require.Equal(t, int32(1), arrives(t, running))
+	require.Equal(t, int32(1), arrives(t, running))
+	quiet(t, running)
+	other.send(request(codeSlow, 2))
+	require.Equal(t, int32(2), arrives(t, running))
+	close(release)
+	for range 4 {
+		p.read()
+	}
+	other.read()
+}
+
 func TestPanicCostsOneRequest(t *testing.T) {
 	boom := func(*gateway.Request) { panic("boom") }
 	g := start(t, gateway.Options{}, gateway.Routes{

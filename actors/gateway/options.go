@@ -19,6 +19,7 @@ type Options struct {
 	MaxQueuedBytes int64         // answers a connection that wait to be written; default 8 MiB
 	MaxLargeBytes  int64         // all frames above 64 KiB that are being read or handled; default 128 MiB, at least one frame
 	MaxSlow        int           // requests of the lane Slow that run at once; default 64
+	MaxSlowEach    int           // of them, those of one connection; default 4
 	FrameBytes     int           // largest frame; default 16 MiB (spec/remoting.md §1.1)
 	IdleTimeout    time.Duration // without a frame read or written; default 120 s
 	WriteTimeout   time.Duration // for a peer that takes nothing; default 30 s
@@ -43,6 +44,7 @@ func (o Options) Defaults() Options {
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 8<<20)
 	o.MaxLargeBytes = cmp.Or(o.MaxLargeBytes, 128<<20)
 	o.MaxSlow = cmp.Or(o.MaxSlow, 64)
+	o.MaxSlowEach = cmp.Or(o.MaxSlowEach, 4)
 	o.FrameBytes = cmp.Or(o.FrameBytes, remoting.DefaultFrameBytes)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 120*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
@@ -67,6 +69,7 @@ func (o Options) Validate() error {
 		{"MaxQueuedBytes", o.MaxQueuedBytes, 1},
 		{"MaxLargeBytes", o.MaxLargeBytes, int64(o.FrameBytes)},
 		{"MaxSlow", int64(o.MaxSlow), 1},
+		{"MaxSlowEach", int64(o.MaxSlowEach), 1},
 		{"FrameBytes", int64(o.FrameBytes), 1024},
 		{"IdleTimeout", int64(o.IdleTimeout), 1},
 		{"WriteTimeout", int64(o.WriteTimeout), 1},
@@ -124,6 +127,7 @@ const (
 	// Ordered handlers may wait for an actor: they run on the connection's reader, in order, and answers of others are not
 	// held up meanwhile.
 	Ordered
-	// Slow handlers may take long (a search, a call to another client): each has a goroutine of its own, MaxSlow at once.
+	// Slow handlers may take long, or answer much (a search, a list): each has a goroutine of its own, MaxSlow at once, MaxSlowEach of
+	// one connection, and none begins while its connection's answers pile up.
 	Slow
 )

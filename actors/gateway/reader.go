@@ -177,15 +177,39 @@ func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
 	}
 }
 
-// slow handles a request once few enough others are being handled.
+// slow handles a request once few enough others of the connection, and of all, are being handled, and its answer has room.
 func (c *Conn) slow(r *Request, route Route) {
-	select {
-	case c.shared.slow <- struct{}{}:
-		defer func() { <-c.shared.slow }()
-		c.handle(r, route)
-	case <-c.closed:
-		r.Fail(remoting.ResponseSystemError, ErrConnectionClosed.Error())
+	if c.takeTurn() {
+		defer func() { <-c.turns }()
+		select {
+		case c.shared.slow <- struct{}{}:
+			defer func() { <-c.shared.slow }()
+			c.handle(r, route)
+			return
+		case <-c.closed:
+		}
 	}
+	r.Fail(remoting.ResponseSystemError, ErrConnectionClosed.Error())
+}
+
+// takeTurn waits until few enough slow requests of the connection are being handled, and the peer takes its answers: those are
+// large ones, often. False: the connection has ended before.
+func (c *Conn) takeTurn() bool {
+	select {
+	case c.turns <- struct{}{}:
+	case <-c.closed:
+		return false
+	}
+	select {
+	case c.looks <- struct{}{}:
+		defer func() { <-c.looks }()
+		if c.room.await(func() bool { return !c.Congested() }, c.closed) {
+			return true
+		}
+	case <-c.closed:
+	}
+	<-c.turns
+	return false
 }
 
 // handle runs a handler; a panic costs its request only.

@@ -75,10 +75,22 @@ func (t *Tools) relay(r *gateway.Request, group, clientID string, c *remoting.Co
 			r.Fail(remoting.ResponseSystemError, fmt.Sprintf("invoke consumer <%s> <%s> Exception: %v", group, clientID, err))
 			return
 		}
+		if tooMuch(r) {
+			return
+		}
 		a := r.Command.Answer(response.Code, response.Remark)
 		a.ExtFields, a.Body = response.ExtFields, response.Body
 		r.Answer(a)
 	}()
+}
+
+// tooMuch refuses to answer a tool that does not take the answers that it has got.
+func tooMuch(r *gateway.Request) bool {
+	if !r.Conn.Congested() {
+		return false
+	}
+	r.Fail(remoting.ResponseSystemBusy, "too many answers wait to be taken")
+	return true
 }
 
 // client finds a group's member that can answer calls.
@@ -141,7 +153,9 @@ func gatherStatus(r *gateway.Request, calls map[string]*messages.Answer[*remotin
 			answer.ConsumerTable[id] = one.MessageQueueTable
 		}
 	}
-	r.OKBody(&answer)
+	if !tooMuch(r) {
+		r.OKBody(&answer)
+	}
 }
 
 func tooOld(c *messages.Client) string {

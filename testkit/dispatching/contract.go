@@ -54,7 +54,7 @@ func Contract(t *testing.T, s Subject) {
 		name string
 		test func(*testing.T, Subject)
 	}{
-		{"crash at every step", crashes}, {"every batch twice", twice}, {"calls panic and fail", faults},
+		{"crash at every step", crashes}, {"stop and start", restarts}, {"every batch twice", twice}, {"calls panic and fail", faults},
 		{"services end and begin again", again}, {"slow disk", slow},
 	} {
 		t.Run(c.name, func(t *testing.T) { fixture.Bubble(t, func(t *testing.T) { c.test(t, s) }) })
@@ -137,6 +137,22 @@ func crashes(t *testing.T, s Subject) {
 		check(named{t, p.what}, store, p.acked)
 		require.NoError(t, store.Close(t.Context()), p.what)
 	}
+	settle(t.Context(), time.Second)
+}
+
+// restarts stops in good order, when the positions are saved, and goes on with a new instance: what only the old one knew is missed.
+func restarts(t *testing.T, s Subject) {
+	disk := memfs.New()
+	opt := options(disk)
+	check := s.Plug(&opt)
+	run(t, s, opt, check, s.Messages)
+	opt = options(disk)
+	check = s.Plug(&opt)
+	store, err := system.Open(opt)
+	require.NoError(t, err)
+	settle(t.Context(), s.Settle)
+	check(named{t, "after a stop and a start"}, store, s.Messages)
+	require.NoError(t, store.Close(t.Context()))
 	settle(t.Context(), time.Second)
 }
 

@@ -16,7 +16,7 @@ import (
 // blockBytes is read and written at a time.
 const blockBytes = 1 << 20
 
-var zeros = make([]byte, blockBytes)
+var zeros [blockBytes]byte
 
 // copyFile copies the first n bytes of a file, all when n is negative, and makes it as long as the original: what is zero stays a
 // hole. It returns the SHA-256 of the copy's whole content. The name appears once all is durable.

@@ -20,6 +20,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
+	"github.com/actormq/actormq/system/ext/scrub"
 )
 
 // clusterFlags say of which cluster a node is.
@@ -80,6 +81,7 @@ func (f *clusterFlags) defaults(c *nodeconf.Config) error {
 type clusterNode struct {
 	flags clusterFlags
 	conf  *nodeconf.Config // as changed at run time, over all roles
+	scrub *scrub.Scrub     // nil: there is none
 	drain chan time.Duration
 	log   zerolog.Logger
 	ready func(*node)
@@ -97,9 +99,10 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
 	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
 	c := members.Config{
-		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address, Store: storeOptions(conf, log),
+		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address,
 		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
 	}
+	c.Store, n.scrub = storeOptions(conf, log)
 	c.Store.HAListen = ""
 	if f.etcd != "" {
 		c.Etcd = strings.Split(f.etcd, ",")
@@ -121,7 +124,7 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 
 // serve is the member's Serve.
 func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Disk) (func(context.Context) error, error) {
-	x := &node{log: n.log, drain: n.drain, store: store}
+	x := &node{log: n.log, drain: n.drain, store: store, scrub: n.scrub}
 	x.conf.Store(n.conf)
 	if err := store.SetRetention(n.conf.Running().Retention); err != nil {
 		return nil, err

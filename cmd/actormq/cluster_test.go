@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
+	"github.com/actormq/actormq/testkit/process"
 )
 
 // A node of a cluster takes what tools have changed from one role to the next, as one that is alone keeps it until it ends.
@@ -21,7 +27,8 @@ func TestOptionsChangedAtRunTimeOutliveAChangeOfRoles(t *testing.T) {
 	n.end()
 	c := &clusterNode{flags: clusterFlags{nodeID: "1", join: n.broker}, conf: conf, log: zerolog.Nop(), drain: make(chan time.Duration, 1), ready: func(*node) {}}
 	role := func(r members.Role, test func(s *system.Store)) {
-		s, err := system.Open(storeOptions(conf, zerolog.Nop()))
+		opt, _ := storeOptions(conf, zerolog.Nop())
+		s, err := system.Open(opt)
 		require.NoError(t, err)
 		stop, err := c.serve(s, r, vfs.New())
 		require.NoError(t, err)
@@ -38,6 +45,54 @@ func TestOptionsChangedAtRunTimeOutliveAChangeOfRoles(t *testing.T) {
 		require.Contains(t, options, "fileReservedTime=7\n")
 		require.Equal(t, 7*time.Hour, s.Retention().FileReservedTime)
 	})
+}
+
+// said hands what a node prints to a test.
+type said chan string
+
+func (s said) Write(b []byte) (int, error) {
+	s <- string(b)
+	return len(b), nil
+}
+
+func TestANodeOfAClusterScrubsItsStore(t *testing.T) {
+	base := process.Port(t, members.PortBroker+1)
+	f := nodeFlags{storeDir: t.TempDir(), set: []string{"mappedFileSizeCommitLog=1048576", "maxHashSlotNum=500", "maxIndexNum=2000"},
+		clusterFlags: clusterFlags{cluster: "c", nodeID: "1", join: base.String(), lease: time.Second}}
+	conf, err := f.configuration(newNodeCommand())
+	require.NoError(t, err)
+	opt, _ := storeOptions(conf, zerolog.Nop())
+	opt.Services = nil
+	s, err := system.Open(opt)
+	require.NoError(t, err)
+	_, err = s.Put(t.Context(), &messages.Message{Topic: "orders", Body: []byte("one tea")})
+	require.NoError(t, errors.Join(err, s.Close(t.Context())))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, ended := make(said, 1), make(chan error, 1)
+	go func() { ended <- runClusterNode(ctx, cancel, out, f.clusterFlags, conf, zerolog.Nop()) }()
+	select {
+	case line := <-out:
+		require.Contains(t, line, "cluster=c node=1")
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(time.Minute):
+		require.FailNow(t, "the node does not serve")
+	}
+	scrubbed := func() bool {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+base.Beside(members.PortAdmin).String()+"/metrics", nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
+		require.Contains(t, string(text), "\nactormq_scrub_damaged_messages 0\n")
+		return regexp.MustCompile(`(?m)^actormq_scrubbed_bytes_total [1-9]`).Match(text)
+	}
+	require.Eventually(t, scrubbed, time.Minute, 10*time.Millisecond)
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	require.NoError(t, <-ended)
 }
 
 func TestPortsOfANodeOfACluster(t *testing.T) {

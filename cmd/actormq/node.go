@@ -211,11 +211,8 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	}
 	n.conf.Store(conf)
 	var err error
-	opt := storeOptions(conf, log)
-	if conf.ScrubRate > 0 {
-		n.scrub = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
-		n.scrub.Plug(&opt)
-	}
+	var opt system.Options
+	opt, n.scrub = storeOptions(conf, log)
 	if err = n.plugBridge(conf, &opt); err != nil {
 		return nil, err
 	}
@@ -230,15 +227,19 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	return n, nil
 }
 
-// storeOptions are the store's, as a node opens it.
-func storeOptions(conf *nodeconf.Config, log zerolog.Logger) system.Options {
-	opt := conf.Store
+// storeOptions are the store's, as a node opens it, and the scrub that is plugged in, nil where there is to be none.
+func storeOptions(conf *nodeconf.Config, log zerolog.Logger) (opt system.Options, s *scrub.Scrub) {
+	opt = conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
 	opt.StopTimeout = stopTimeout
 	opt.Progress = func(what string, done, total int64) {
 		log.Info().Str("step", what).Int64("done", done).Int64("total", total).Msg("opening the store")
 	}
-	return opt
+	if conf.ScrubRate > 0 {
+		s = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
+		s.Plug(&opt)
+	}
+	return opt, s
 }
 
 // serve starts what serves clients with the open store. On an error nothing but the store is left.

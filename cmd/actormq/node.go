@@ -29,6 +29,7 @@ import (
 	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
+	"github.com/actormq/actormq/system/gateway/certs"
 	"github.com/actormq/actormq/system/remote/endpoint"
 )
 
@@ -193,6 +194,7 @@ type node struct {
 	system  *actor.ActorSystem
 	gateway *gateway.Node
 	remote  *endpoint.Endpoint // nil: actors of other processes do not reach the store
+	certs   *certs.Keeper      // of the remote port; nil: it has none
 	admin   *admin.Server      // nil: there is none
 	scrub   *scrub.Scrub       // nil: there is none
 	bridge  *bridge.Bridge     // nil: there is none
@@ -346,11 +348,7 @@ func (n *node) stop(ctx context.Context) error { return errors.Join(n.leave(ctx)
 func (n *node) leave(ctx context.Context) error {
 	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
 	defer cancel()
-	var err error
-	if n.remote != nil {
-		err = n.remote.Stop(edge)
-	}
-	err = errors.Join(err, n.gateway.Stop(edge))
+	err := errors.Join(n.stopRemote(edge), n.gateway.Stop(edge))
 	if errors.Is(err, context.DeadlineExceeded) {
 		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
 		err = nil

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"os"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/system/gateway/certs"
 	"github.com/actormq/actormq/system/remote"
 	"github.com/actormq/actormq/system/remote/endpoint"
 )
@@ -21,9 +23,17 @@ func (n *node) startRemote(conf *nodeconf.Config) error {
 	}
 	var err error
 	if r.Cert != "" || r.Key != "" || r.Trust != "" {
-		if err = certificates(r, &cfg.Remote); err != nil {
-			return err
+		if r.Cert == "" || r.Key == "" || r.Trust == "" {
+			return fmt.Errorf("%w: remoteCertPath, remoteKeyPath and remoteTrustCertPath go together", nodeconf.ErrConfig)
 		}
+		n.certs, err = certs.Start(n.system.Root, certs.Config{
+			Name: "remote-certificates", Disk: conf.Gateway.Disk, Logger: cfg.Logger,
+			Files: certs.Files{Cert: r.Cert, Key: r.Key, Trust: r.Trust, ClientAuth: certs.ClientAuthRequire},
+		})
+		if err != nil {
+			return fmt.Errorf("serve actors of other processes: %w", err)
+		}
+		cfg.Remote.TLS = n.certs.Mutual
 	}
 	if n.remote, err = endpoint.Start(cfg); err != nil {
 		return fmt.Errorf("serve actors of other processes: %w", err)
@@ -31,18 +41,13 @@ func (n *node) startRemote(conf *nodeconf.Config) error {
 	return nil
 }
 
-func certificates(r nodeconf.Remote, into *remote.Config) error {
-	var pem [3][]byte
-	for i, key := range []struct{ name, file string }{{"remoteCertPath", r.Cert}, {"remoteKeyPath", r.Key}, {"remoteTrustCertPath", r.Trust}} {
-		if key.file == "" {
-			return fmt.Errorf("%w: %s is missing: the three keys of certificates go together", nodeconf.ErrConfig, key.name)
-		}
-		var err error
-		if pem[i], err = os.ReadFile(key.file); err != nil {
-			return fmt.Errorf("%w: %s: %w", nodeconf.ErrConfig, key.name, err)
-		}
+// stopRemote closes the port.
+func (n *node) stopRemote(ctx context.Context) (err error) {
+	if n.remote != nil {
+		err = n.remote.Stop(ctx)
 	}
-	var err error
-	into.Server, into.Client, err = remote.Mutual(pem[0], pem[1], pem[2])
+	if n.certs != nil {
+		err = errors.Join(err, n.certs.Close())
+	}
 	return err
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system/gateway/certs"
 	"github.com/actormq/actormq/system/remote"
 	"github.com/actormq/actormq/system/remote/client"
 )
@@ -100,6 +101,20 @@ func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
 	require.Positive(t, n.remote.Status().Refused)
 }
 
+func TestCertificatesOfTheRemotePortAreReadAgain(t *testing.T) {
+	cert, key := pair(t)
+	n := serve(t, "remoteListen=127.0.0.1:0", "remoteCertPath="+cert, "remoteKeyPath="+key, "remoteTrustCertPath="+cert)
+	newCert, newKey := pair(t)
+	for from, to := range map[string]string{newCert: cert, newKey: key} {
+		require.NoError(t, os.WriteFile(to, read(t, from), 0o600))
+	}
+	opt := client.Options{Resolver: client.Static{n.remote.Address()}}
+	var err error
+	opt.Server, opt.Client, err = remote.Mutual(read(t, newCert), read(t, newKey), read(t, newCert))
+	require.NoError(t, err)
+	require.NoError(t, putOnce(t, opt, answered), "in both directions")
+}
+
 func TestARemotePortThatCanNotBeOpened(t *testing.T) {
 	cert, key := pair(t)
 	for _, set := range [][]string{
@@ -114,6 +129,6 @@ func TestARemotePortThatCanNotBeOpened(t *testing.T) {
 		require.NoError(t, err)
 		_, err = startNode(conf, zerolog.Nop())
 		require.Error(t, err, set)
-		require.True(t, errors.Is(err, nodeconf.ErrConfig) || errors.Is(err, remote.ErrConfig), "%v: %v", set, err)
+		require.True(t, errors.Is(err, nodeconf.ErrConfig) || errors.Is(err, remote.ErrConfig) || errors.Is(err, certs.ErrCertificates), "%v: %v", set, err)
 	}
 }

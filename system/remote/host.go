@@ -15,8 +15,6 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/actormq/actormq/messages"
@@ -48,11 +46,11 @@ const (
 type Config struct {
 	Listen    string // HOST:PORT; port 0 chooses one
 	Advertise string // HOST:PORT by which peers reach it; empty: where it listens
-	// Server and Client are for connections that come in and that go out; both or neither. The server must ask for certificates and
-	// check them (tls.RequireAndVerifyClientCert) when it listens elsewhere than on loopback.
-	Server, Client *tls.Config
-	Open           []string // names of the actors that peers may send to
-	Logger         zerolog.Logger
+	// TLS is for connections that come in and that go out, both or neither; it is asked anew for each. Nil: none. The server must ask for
+	// certificates and check them (tls.RequireAndVerifyClientCert) when it listens elsewhere than on loopback.
+	TLS    func() (server, client *tls.Config)
+	Open   []string // names of the actors that peers may send to
+	Logger zerolog.Logger
 }
 
 func (c Config) validate() error {
@@ -63,8 +61,10 @@ func (c Config) validate() error {
 	if c.Advertise != "" && port == "0" {
 		return fmt.Errorf("%w: who says by which address it is reached must choose the port too", ErrConfig)
 	}
-	if (c.Server == nil) != (c.Client == nil) {
-		return fmt.Errorf("%w: TLS is for both directions or for none", ErrConfig)
+	if c.TLS != nil {
+		if server, client := c.TLS(); server == nil || client == nil {
+			return fmt.Errorf("%w: TLS is for both directions or for none", ErrConfig)
+		}
 	}
 	ip := net.ParseIP(host)
 	if messages.IsLoopback(host) {
@@ -81,7 +81,11 @@ func (c Config) validate() error {
 
 // mutual tells whether peers prove who they are.
 func (c Config) mutual() bool {
-	return c.Server != nil && c.Server.ClientAuth == tls.RequireAndVerifyClientCert
+	if c.TLS == nil {
+		return false
+	}
+	server, _ := c.TLS()
+	return server.ClientAuth == tls.RequireAndVerifyClientCert
 }
 
 // Host is an actor system of its own on the network. Safe for concurrent use.
@@ -222,10 +226,7 @@ func (h *Host) shutdown() {
 }
 
 func (h *Host) serverOptions() []grpc.ServerOption {
-	h.doors.inner = insecure.NewCredentials()
-	if h.cfg.Server != nil {
-		h.doors.inner = credentials.NewTLS(h.cfg.Server)
-	}
+	h.doors.inner = h.credentials()
 	return []grpc.ServerOption{
 		grpc.Creds(h.doors), grpc.ForceServerCodec(codec{}), grpc.MaxRecvMsgSize(MaxFrameBytes), grpc.MaxConcurrentStreams(4),
 		grpc.MaxHeaderListSize(8 << 10), grpc.ConnectionTimeout(handshakeTimeout),
@@ -236,12 +237,8 @@ func (h *Host) serverOptions() []grpc.ServerOption {
 }
 
 func (h *Host) dialOptions() []grpc.DialOption {
-	creds := insecure.NewCredentials()
-	if h.cfg.Client != nil {
-		creds = credentials.NewTLS(h.cfg.Client)
-	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(creds), grpc.WithStreamInterceptor(h.reach),
+		grpc.WithTransportCredentials(h.credentials()), grpc.WithStreamInterceptor(h.reach),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<20), grpc.MaxCallSendMsgSize(MaxFrameBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 // Config is what a keeper of certificates is made of.
 type Config struct {
+	Name     string // of its actor; default "certificates"
 	Disk     vfs.Disk
 	Files    Files
 	Interval time.Duration // at which the files are looked at; default 1 s
@@ -34,9 +36,10 @@ type Keeper struct {
 	end       func() error
 }
 
-// Start reads the files and spawns the keeper under the name "certificates", and its watcher. It fails with ErrCertificates when the
+// Start reads the files and spawns the keeper and its watcher. It fails with ErrCertificates when the
 // files can't be used.
 func Start(root *actor.RootContext, cfg Config) (*Keeper, error) {
+	cfg.Name = cmp.Or(cfg.Name, "certificates")
 	k := &Keeper{cfg: cfg}
 	var err error
 	if cfg.Files.Cert == "" {
@@ -50,12 +53,12 @@ func Start(root *actor.RootContext, cfg Config) (*Keeper, error) {
 	}
 	k.published.Store(loaded)
 	props := actor.PropsFromProducer(func() actor.Actor { return k }, actor.WithMailbox(mailbox.New(mailbox.Options{}).Producer()))
-	pid, err := root.SpawnNamed(props, "certificates")
+	pid, err := root.SpawnNamed(props, cfg.Name)
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper of certificates: %w", err)
 	}
 	k.end = func() error { return root.PoisonFuture(pid).Wait() }
-	k.watcher, err = filewatch.Start(root, "certificates-files", filewatch.Config{
+	k.watcher, err = filewatch.Start(root, cfg.Name+"-files", filewatch.Config{
 		Disk: cfg.Disk, Files: cfg.Files.names(), Interval: cfg.Interval, Listener: actors.NewPeer(root, pid), Logger: cfg.Logger,
 	})
 	if err != nil {
@@ -78,6 +81,13 @@ func (k *Keeper) Server() *tls.Config {
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.published.Load(), nil },
 	}
+}
+
+// Mutual are the configurations, in force now, of connections between peers that show the same certificate in both directions: for
+// files with Trust and ClientAuthRequire.
+func (k *Keeper) Mutual() (server, client *tls.Config) {
+	server = k.published.Load()
+	return server, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: server.Certificates, RootCAs: server.ClientCAs}
 }
 
 // Receive implements actor.Actor.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -48,10 +49,12 @@ func Dial(opt Options) (*Client, error) {
 	c := &Client{opt: opt, id: rand.Uint64(), keys: newKeys(), room: make(chan struct{}, opt.MaxInFlight)}
 	c.alive, c.end = context.WithCancel(context.Background())
 	name := "store-client-" + strconv.FormatUint(c.id, 16)
+	cfg := remote.Config{Listen: opt.Listen, Advertise: opt.Advertise, Open: []string{name}, Logger: opt.Logger}
+	if opt.Server != nil || opt.Client != nil {
+		cfg.TLS = func() (server, client *tls.Config) { return opt.Server, opt.Client }
+	}
 	var err error
-	c.host, err = remote.Start(remote.Config{
-		Listen: opt.Listen, Advertise: opt.Advertise, Server: opt.Server, Client: opt.Client, Open: []string{name}, Logger: opt.Logger,
-	})
+	c.host, err = remote.Start(cfg)
 	if err != nil {
 		return nil, err
 	}

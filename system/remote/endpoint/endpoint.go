@@ -109,7 +109,7 @@ func Start(cfg Config) (*Endpoint, error) {
 		host.Stop()
 		return nil, fmt.Errorf("spawn the store endpoint: %w", err)
 	}
-	cfg.Logger.Info().Str("address", host.Address()).Bool("tls", cfg.Remote.Server != nil).Msg("actors of other processes reach the store here")
+	cfg.Logger.Info().Str("address", host.Address()).Bool("tls", cfg.Remote.TLS != nil).Msg("actors of other processes reach the store here")
 	return e, nil
 }
 

@@ -19,7 +19,7 @@ func (n *node) startRemote(conf *nodeconf.Config) error {
 	}
 	cfg := endpoint.Config{
 		Remote: remote.Config{Listen: r.Listen, Advertise: r.Advertise}, Store: n.store, Topics: n.gateway.Broker().Topics,
-		Offsets: n.gateway.Broker().Offsets, Logger: n.log.With().Str("part", "remote").Logger(),
+		Offsets: n.gateway.Broker().Offsets, Policy: n.gateway.Broker(), Logger: n.log.With().Str("part", "remote").Logger(),
 	}
 	var err error
 	if r.Cert != "" || r.Key != "" || r.Trust != "" {

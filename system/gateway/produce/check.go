@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
@@ -18,13 +17,8 @@ import (
 // written is only checked on request, as the original does not: clients look at the route.
 func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (metadata.TopicConfig, error) {
 	topic, known := p.b.Topics.Lookup(h.Topic)
-	policy := p.b.Policy()
-	if r.At.UnixMilli() < policy.AcceptFromMs {
-		until := time.UnixMilli(policy.AcceptFromMs).Format("2006-01-02 15:04:05")
-		return metadata.TopicConfig{}, broker.Refuse(remoting.ResponseSystemError, "broker unable to service, until %s", until)
-	}
-	if !policy.Writeable() && (topic.Order || policy.CheckWrites) {
-		return topic, broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
+	if err := p.b.Admit(r.At, topic.Order); err != nil {
+		return topic, err
 	}
 	if err := checkName(h); err != nil {
 		return topic, err
@@ -38,7 +32,7 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 			return topic, err
 		}
 	}
-	if policy.CheckWrites && topic.Perm&metadata.PermWrite == 0 {
+	if p.b.Policy().CheckWrites && topic.Perm&metadata.PermWrite == 0 {
 		return topic, broker.Refuse(remoting.ResponseNoPermission, "the topic[%s] sending message is forbidden", topic.TopicName)
 	}
 	return topic, checkQueue(r, h, topic)
@@ -79,21 +73,6 @@ func (p *Producers) create(r *gateway.Request, h *remoting.SendMessageHeader) (m
 
 // randomQueue picks one of n queues.
 func randomQueue(n int) int32 { return rand.Int32N(int32(max(n, 1))) }
-
-// limit refuses what is more than a topic's limit allows: clients try again at another broker, if there is one.
-func (p *Producers) limit(limits *broker.Limits, r *gateway.Request, h *remoting.SendMessageHeader, topic string) error {
-	count := 1
-	if h.Batch {
-		count = messagesIn(r.Body)
-	}
-	own := p.b.Topics.IsSystem(topic) || messages.IsGroupTopic(topic)
-	err := limits.Take(topic, own, count, len(r.Body), r.At)
-	if err != nil {
-		p.b.Limited.Add(1)
-		p.b.Noise.Warn().Err(err).Str("client", r.Conn.RemoteAddr()).Msg("a send is refused")
-	}
-	return err
-}
 
 // messagesIn counts the messages of a batch by their lengths (spec/store.md §2.10); what is wrong with one is found later.
 func messagesIn(batch []byte) (n int) {

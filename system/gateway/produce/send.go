@@ -63,8 +63,12 @@ func (p *Producers) accept(r *gateway.Request) (h remoting.SendMessageHeader, to
 		p.fail(r, err)
 		return h, topic, false
 	}
-	if limits := p.b.Policy().Limits; limits != nil {
-		if err = p.limit(limits, r, &h, topic.TopicName); err != nil {
+	if p.b.Policy().Limits != nil {
+		count := 1
+		if h.Batch {
+			count = messagesIn(r.Body)
+		}
+		if err = p.b.Limit(topic.TopicName, count, len(r.Body), r.At, r.Conn.RemoteAddr()); err != nil {
 			p.fail(r, err)
 			return h, topic, false
 		}

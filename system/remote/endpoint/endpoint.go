@@ -33,6 +33,14 @@ type Offsets interface {
 	Commit(group string, q messages.QueueKey, offset messages.QueueOffset) error
 }
 
+// Policy is what producers may do; the node's broker has one.
+type Policy interface {
+	// Admit refuses sends that are not allowed at a time; unrouted: their sender does not go by the permissions of a route.
+	Admit(at time.Time, unrouted bool) error
+	// Limit refuses a send of so many messages and bytes that is more than the topic's limit allows.
+	Limit(topic string, count, bytes int, at time.Time, client string) error
+}
+
 // Limits bound what clients make the endpoint keep. The zero value is the defaults.
 type Limits struct {
 	Clients       int           // at a time; default 256
@@ -64,6 +72,7 @@ type Config struct {
 	Store   *system.Store
 	Topics  Topics  // nil: every topic is there, with one queue
 	Offsets Offsets // nil: no group has any
+	Policy  Policy  // nil: producers may do everything
 	// Leads tells whether this node leads a topic, and if not, which address does, as far as that is known. It must not block. Nil:
 	// it leads all.
 	Leads  func(topic string) (leads bool, leader string)

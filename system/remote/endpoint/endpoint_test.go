@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,8 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/system/remote/endpoint"
 	"github.com/actormq/actormq/system/remote/wire"
+	"github.com/actormq/actormq/testkit/node"
 )
 
 func TestAPutThatComesAgainIsAnsweredAgainAndStoredOnce(t *testing.T) {
@@ -220,4 +224,27 @@ func TestAStoppingEndpointAnswersWhatItHasTaken(t *testing.T) {
 	require.LessOrEqual(t, stored(t, n.Store, "Orders"), 200)
 	require.Zero(t, e.Status().HeldBytes)
 	stop(t, e) // again
+}
+
+// What the node's ports refuse producers, the endpoint refuses them too.
+func TestPutsThatThePolicyRefuses(t *testing.T) {
+	n := node.Start(t, nil)
+	b := n.Gateway.Broker()
+	p := newPeer(t, begin(t, n, func(cfg *endpoint.Config) { cfg.Policy = b }))
+	for id, policy := range []broker.Policy{{Perm: metadata.PermRead}, {AcceptFromMs: time.Now().Add(time.Hour).UnixMilli()}} {
+		b.SetPolicy(policy)
+		p.say(wire.KindPut, uint64(id+1), put("Closed", "a"))
+		p.refused(uint64(id+1), wire.Code_UNAVAILABLE)
+	}
+	_, made := b.Topics.Lookup("Closed")
+	require.False(t, made)
+	limits, err := broker.ParseLimits("Slow=,1") // one byte a second
+	require.NoError(t, err)
+	b.SetPolicy(broker.Policy{Limits: limits})
+	p.say(wire.KindPut, 3, put("Slow", strings.Repeat("b", 1000)))
+	p.hear(wire.KindPutResult, 3, &wire.PutResult{})
+	p.say(wire.KindPut, 4, put("Slow", "c"))
+	p.refused(4, wire.Code_BUSY)
+	require.Equal(t, int64(1), b.Limited.Load())
+	require.Equal(t, 1, stored(t, n.Store, "Slow"))
 }

@@ -117,6 +117,12 @@ func (p *put) read(address string) (why string) {
 
 // place finds the topic and hands the message to the store.
 func (c *caller) place(p *put) {
+	if c.e.cfg.Policy != nil {
+		if err := c.e.cfg.Policy.Admit(time.Now(), true); err != nil {
+			c.takeBack(p, wire.Code_UNAVAILABLE, err.Error())
+			return
+		}
+	}
 	if c.e.cfg.Topics == nil {
 		p.message.QueueID = max(p.message.QueueID, 0)
 		c.store(p)
@@ -175,6 +181,12 @@ func (c *caller) placeIn(p *put, topic metadata.TopicConfig) {
 
 // store hands the message to the store; its answer comes as a message.
 func (c *caller) store(p *put) {
+	if c.e.cfg.Policy != nil {
+		if err := c.e.cfg.Policy.Limit(p.message.Topic, 1, len(p.message.Body), time.Now(), c.key.address); err != nil {
+			c.takeBack(p, wire.Code_BUSY, err.Error())
+			return
+		}
+	}
 	root, self := c.e.root, c.self
 	wait, _ := p.message.Properties.Get(messages.PropertyWait)
 	deadline := time.Now().Add(time.Duration(max(p.payload.GetTimeoutMs(), 1)) * time.Millisecond)

@@ -130,6 +130,12 @@ func (p Properties) Get(name string) (value string, found bool) {
 	}
 }
 
+// Waits tells whether the sender wants to wait for flush and replicas: unless WAIT is false.
+func (p Properties) Waits() bool {
+	wait, _ := p.Get(PropertyWait)
+	return !strings.EqualFold(wait, "false")
+}
+
 // Dispatched returns what [Properties.Get] says of KEYS, UNIQ_KEY and TAGS, in one pass. It does not allocate.
 func (p Properties) Dispatched() (keys, uniqKey, tags string) {
 	const short, long = len(PropertyKeys), len(PropertyUniqKey) // TAGS is as long as KEYS

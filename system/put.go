@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/netip"
 	"runtime/debug"
-	"strings"
 	"time"
 	"unicode/utf16"
 
@@ -88,8 +87,7 @@ func (s *Store) putAndWait(ctx context.Context, m *messages.Message, encode enco
 	if status, err := encode(p, m); err != nil {
 		return refused(status, err)
 	}
-	wait, _ := m.Properties.Get(messages.PropertyWait)
-	p.WaitStored = !strings.EqualFold(wait, "false")
+	p.WaitStored = m.Properties.Waits()
 	p.Deadline, _ = ctx.Deadline()
 	n := int64(len(p.Records))
 	if err := s.admission.enter(n); err != nil {

@@ -13,7 +13,7 @@ import (
 func (p *Producers) putBatch(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message) {
 	d := p.placed(r, m.Topic, h.QueueID)
 	d.batch, d.sizes = true, record.AppendBatchSizes(d.sizes, m)
-	p.b.Store.PutBatchAsync(m, waits(h.Properties), p.deadline(r.At), d.tell)
+	p.b.Store.PutBatchAsync(m, messages.Properties(h.Properties).Waits(), p.deadline(r.At), d.tell)
 }
 
 // batchIDs are the offset ids of a stored batch with commas, in order, by the sizes of its records.

@@ -31,7 +31,7 @@ func (p *Producers) reply(r *gateway.Request) {
 	conn, err := p.requester(m.Properties)
 	if err != nil {
 		d.pushErr = err
-		p.keepReply(d, m, waits(h.Properties))
+		p.keepReply(d, m, messages.Properties(h.Properties).Waits())
 		return
 	}
 	answer := conn.Call(p.replyPush(r, &h), replyTimeout)
@@ -42,7 +42,7 @@ func (p *Producers) reply(r *gateway.Request) {
 			d.pushErr = broker.Refuse(remoting.ResponseSystemError, "push reply message to %sfail.", to) // the original's words
 		}
 		err = actors.Protect("keep a reply", func() error {
-			p.keepReply(d, m, waits(h.Properties))
+			p.keepReply(d, m, messages.Properties(h.Properties).Waits())
 			return nil
 		})
 		if err != nil {

@@ -98,7 +98,7 @@ func (p *Producers) send(r *gateway.Request) {
 	}
 	d := p.placed(r, topic.TopicName, h.QueueID)
 	d.half = e.message.Topic == messages.TopicTransactionHalf
-	p.b.Store.PutAsync(&e.message, waits(h.Properties), p.deadline(r.At), d.tell)
+	p.b.Store.PutAsync(&e.message, messages.Properties(h.Properties).Waits(), p.deadline(r.At), d.tell)
 }
 
 // route puts a message into the topic where it belongs.
@@ -139,12 +139,6 @@ func (p *Producers) fill(e *envelope, r *gateway.Request, h *remoting.SendMessag
 	if topic.TopicFilterType == metadata.FilterMultiTag {
 		e.message.SysFlag |= messages.SysFlagMultiTags
 	}
-}
-
-// waits tells whether the sender wants to wait for flush and replicas.
-func waits(properties string) bool {
-	wait, _ := messages.Properties(properties).Get(messages.PropertyWait)
-	return !strings.EqualFold(wait, "false")
 }
 
 // putCode says a put's status in the protocol's codes (spec/remoting.md §8.4).

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -78,10 +79,10 @@ const (
 )
 
 func (o Options) defaults() Options {
-	def(&o.Listen, "127.0.0.1:0")
-	def(&o.Timeout, 5*time.Second)
-	def(&o.MaxInFlight, mostInFlight)
-	def(&o.MaxInFlightBytes, 8<<20)
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, mostInFlight)
+	o.MaxInFlightBytes = cmp.Or(o.MaxInFlightBytes, 8<<20)
 	return o
 }
 
@@ -93,11 +94,4 @@ func (o Options) validate() error {
 		return fmt.Errorf("%w: MaxInFlight is 1 to %d, MaxInFlightBytes and Timeout are above 0", ErrOptions, mostInFlight)
 	}
 	return nil
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

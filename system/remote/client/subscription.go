@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,8 +80,8 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (*Subscribed, er
 	if s.Handle == nil || s.Window < 0 || s.WindowBytes < 0 {
 		return nil, fmt.Errorf("%w: Handle is missing, or a window is below 0", ErrOptions)
 	}
-	def(&s.Window, 256)
-	def(&s.WindowBytes, 1<<20)
+	s.Window = cmp.Or(s.Window, 256)
+	s.WindowBytes = cmp.Or(s.WindowBytes, 1<<20)
 	ask := Ask{Topic: s.Topic, Queues: s.Queues, Group: s.Group}
 	if s.From == FromTime {
 		ask.At = s.Time

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,19 +52,12 @@ type Limits struct {
 }
 
 func (l Limits) defaults() Limits {
-	def(&l.Clients, 256)
-	def(&l.Subscriptions, 256)
-	def(&l.ClientBytes, 8<<20)
-	def(&l.TotalBytes, 256<<20)
-	def(&l.Silence, 30*time.Second)
+	l.Clients = cmp.Or(l.Clients, 256)
+	l.Subscriptions = cmp.Or(l.Subscriptions, 256)
+	l.ClientBytes = cmp.Or(l.ClientBytes, 8<<20)
+	l.TotalBytes = cmp.Or(l.TotalBytes, 256<<20)
+	l.Silence = cmp.Or(l.Silence, 30*time.Second)
 	return l
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Config is what an endpoint is made of.

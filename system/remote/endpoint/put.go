@@ -188,9 +188,8 @@ func (c *caller) store(p *put) {
 		}
 	}
 	root, self := c.e.root, c.self
-	wait, _ := p.message.Properties.Get(messages.PropertyWait)
 	deadline := time.Now().Add(time.Duration(max(p.payload.GetTimeoutMs(), 1)) * time.Millisecond)
-	c.e.cfg.Store.PutAsync(&p.message, !strings.EqualFold(wait, "false"), deadline, func(r messages.PutResult, err error) {
+	c.e.cfg.Store.PutAsync(&p.message, p.message.Properties.Waits(), deadline, func(r messages.PutResult, err error) {
 		root.Send(self, stored{put: p, result: r, err: err})
 	})
 }

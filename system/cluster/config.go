@@ -97,6 +97,7 @@ func (c Config) withDefaults() Config {
 	if c.Lag == 0 {
 		c.Lag = c.Lease
 	}
+	c.Store = c.Store.Defaults()
 	if c.EtcdDir == "" {
 		c.EtcdDir = path.Join(c.Store.Dir, "etcd")
 	}

@@ -45,7 +45,6 @@ type elector struct {
 	leaving *leave
 
 	shown atomic.Pointer[term] // for other goroutines
-	role  atomic.Pointer[Role]
 }
 
 // What the elector is told.
@@ -192,7 +191,6 @@ func (e *elector) opened(m opened) {
 	}
 	e.shown.Store(m.term)
 	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader()}
-	e.role.Store(&role)
 	e.cfg.Logger.Info().Bool("leads", role.Leads).Int64("epoch", role.Epoch).Int64("log_end", int64(m.term.begun.Load().from)).
 		Msg("the store is open in the cluster")
 	e.preparing = true
@@ -227,7 +225,6 @@ func (e *elector) close() {
 	}
 	e.changing = true
 	e.shown.Store(nil)
-	e.role.Store(nil)
 	self := e.self
 	go func() {
 		self.Send(ended{term: t, err: actors.Protect("close the store", t.end)})
@@ -267,7 +264,6 @@ func (e *elector) follow(t *term) {
 		address = e.cfg.node(next.leader).Port(PortReplication)
 	}
 	t.begun.Load().store.FollowLeader(address)
-	e.role.Store(&Role{Epoch: next.epoch, Leader: next.leader})
 }
 
 // campaign tries to take over where nobody leads.

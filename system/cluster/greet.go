@@ -113,19 +113,19 @@ func (t *term) greetFollower(conn net.Conn) (node string, err error) {
 }
 
 func (t *term) welcome(h hello) (welcome, error) {
-	begun := t.begun.Load()
+	begun, history := t.begun.Load(), t.history()
 	switch {
 	case h.Version != greetVersion || h.Cluster != t.cfg.Name || t.cfg.node(h.Node).ID == "" || h.Node == t.cfg.ID:
 		return welcome{}, fmt.Errorf("%w: version %d, node %.40q of cluster %.40q", ErrGreeting, h.Version, h.Node, h.Cluster)
 	case begun == nil:
 		return welcome{}, fmt.Errorf("%w: this one is just beginning", ErrDeposed)
-	case h.Group != begun.history.Group:
+	case h.Group != history.Group:
 		return welcome{}, fmt.Errorf("%w: it is of group %.40q", ErrGreeting, h.Group)
 	case h.Epoch > t.epoch || t.fenced():
 		return welcome{}, fmt.Errorf("%w: %d, node %s knows %d", ErrDeposed, t.epoch, h.Node, h.Epoch)
 	}
 	first, end := begun.store.LogRange()
-	return welcome{Epoch: t.epoch, History: begun.history, First: first, End: end}, nil
+	return welcome{Epoch: t.epoch, History: history, First: first, End: end}, nil
 }
 
 // greetLeader is the follower's side. When it returns nil the replica's log is a part of the leader's, and its history says so.

@@ -24,10 +24,12 @@ func (e *elector) measure(store *system.Store) {
 	switch {
 	case e.asking:
 	case e.joining != "":
-		e.settle(store, record)
+		// Nothing was heard of a change; the node that was to join counts until it is known what has become of it. Writing the record as
+		// it is makes sure that a change that is still on its way comes to nothing.
+		e.write(store, record, nil)
 	case len(lags) > 0:
 		e.cfg.Logger.Warn().Strs("nodes", lags).Msg("these nodes are not in sync any more")
-		e.shrink(store, record, lags)
+		e.write(store, record.without(lags), nil)
 	default:
 		confirmed := store.Confirmed()
 		for n, at := range has {
@@ -70,10 +72,15 @@ func (e *elector) tell(ctx context.Context, store *system.Store, r *Record, join
 	return store.SetInSync(ctx, messages.InSync{Nodes: r.others(e.cfg.ID), Joining: joining, Min: e.cfg.MinInSync})
 }
 
-// shrink takes nodes out: first in the record, then for acknowledgements.
-func (e *elector) shrink(store *system.Store, record *Record, nodes []string) {
-	next, rev := record.without(nodes), e.view.rev
+// write changes the record, if it may, and then tells the store: nodes that are taken out count for acknowledgements until then.
+func (e *elector) write(store *system.Store, next *Record, may func(context.Context) (bool, error)) {
+	rev := e.view.rev
 	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
+		if may != nil {
+			if ok, err := may(ctx); !ok {
+				return nil, 0, err
+			}
+		}
 		rev, err := e.ctl.change(ctx, rev, next, 0)
 		if err == nil {
 			_, _ = e.tell(ctx, store, next)
@@ -84,36 +91,17 @@ func (e *elector) shrink(store *system.Store, record *Record, nodes []string) {
 
 // join takes a node in: first for acknowledgements, and then, when it has all that was acknowledged before, in the record.
 func (e *elector) join(store *system.Store, record *Record, node string) {
-	next, rev := record.with(node), e.view.rev
 	e.joining = node
 	delete(e.caught, node)
-	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
+	e.write(store, record.with(node), func(ctx context.Context) (bool, error) {
 		acknowledged, err := e.tell(ctx, store, record, node)
 		if err != nil {
-			return nil, 0, err
+			return false, err
 		}
-		has := slices.ContainsFunc(store.Replicas(), func(r messages.Replica) bool { return r.Node == node && r.Acked >= acknowledged })
-		if !has {
-			_, err = e.tell(ctx, store, record)
-			return nil, 0, err
+		if slices.ContainsFunc(store.Replicas(), func(r messages.Replica) bool { return r.Node == node && r.Acked >= acknowledged }) {
+			return true, nil
 		}
-		rev, err := e.ctl.change(ctx, rev, next, 0)
-		if err == nil {
-			_, _ = e.tell(ctx, store, next)
-		}
-		return next, rev, err
-	})
-}
-
-// settle finds out what has become of a change of which nothing was heard: the node that was to join counts until then. Writing the
-// record as it is makes sure that a change that is still on its way comes to nothing.
-func (e *elector) settle(store *system.Store, record *Record) {
-	rev := e.view.rev
-	e.ask(false, func(ctx context.Context) (*Record, int64, error) {
-		rev, err := e.ctl.change(ctx, rev, record, 0)
-		if err == nil {
-			_, _ = e.tell(ctx, store, record)
-		}
-		return record, rev, err
+		_, err = e.tell(ctx, store, record)
+		return false, err
 	})
 }

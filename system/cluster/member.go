@@ -78,14 +78,6 @@ func (m *Member) Store() *system.Store {
 	return nil
 }
 
-// Role is what the node does.
-func (m *Member) Role() Role {
-	if r := m.elector.role.Load(); r != nil {
-		return *r
-	}
-	return Role{}
-}
-
 // Close ends what the node does, gives its lease back so that another one can lead at once, and leaves.
 func (m *Member) Close() error {
 	m.closing.Do(func() {

@@ -44,9 +44,8 @@ type term struct {
 
 // begun is a term's open store.
 type begun struct {
-	store   *system.Store
-	history epochs.History // of a leader
-	from    messages.PhysicalOffset
+	store *system.Store
+	from  messages.PhysicalOffset
 }
 
 // seat is who leads.
@@ -60,7 +59,7 @@ func (t *term) disk() string { return path.Join(t.cfg.Store.Dir, "epochs.json") 
 
 // open opens the store, cut at an offset: -1 not at all, 0 it is put aside.
 func (t *term) open(cutAt messages.PhysicalOffset) (err error) {
-	opt := t.cfg.Store.Defaults()
+	opt := t.cfg.Store
 	if cutAt == 0 {
 		params := store.Params{Dir: opt.Dir, CommitLogDir: opt.CommitLogDir}
 		if err := store.PutAside(opt.Disk, params, time.Now()); err != nil {
@@ -105,15 +104,15 @@ func (t *term) begin(b *begun) error {
 		if first, _ := b.store.LogRange(); first >= 0 && b.from > first && t.epoch > 1 {
 			return fmt.Errorf("%w: the log is of group %q, elected was one of %s", ErrDiverged, t.past.Group, t.record.Group)
 		} else if first >= 0 {
-			b.history, _ = past.Begin(t.epoch, first) // all that was there is of the first epoch
-			return t.adopt(b.history)
+			history, _ := past.Begin(t.epoch, first) // all that was there is of the first epoch
+			return t.adopt(history)
 		}
 	}
-	var err error
-	if b.history, err = past.Begin(t.epoch, b.from); err != nil {
+	history, err := past.Begin(t.epoch, b.from)
+	if err != nil {
 		return err
 	}
-	return t.adopt(b.history)
+	return t.adopt(history)
 }
 
 // history is what is known of the log.
@@ -130,7 +129,7 @@ func (t *term) adopt(h epochs.History) error {
 	if reflect.DeepEqual(h, t.past) {
 		return nil
 	}
-	if err := epochs.Save(t.cfg.Store.Defaults().Disk, t.disk(), h); err != nil {
+	if err := epochs.Save(t.cfg.Store.Disk, t.disk(), h); err != nil {
 		return err
 	}
 	t.past = h
@@ -140,7 +139,7 @@ func (t *term) adopt(h epochs.History) error {
 // prepare starts what serves clients, of a leader once the nodes in sync have everything that it began with.
 func (t *term) prepare(role Role) (err error) {
 	s := t.begun.Load().store
-	files := t.cfg.Store.Defaults().Disk
+	files := t.cfg.Store.Disk
 	if t.leads {
 		if err := s.AwaitConfirmed(t.ctx); err != nil {
 			return err

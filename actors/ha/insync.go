@@ -1,6 +1,7 @@
 package ha
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"net"
 	"sync/atomic"
@@ -15,6 +16,8 @@ type Group struct {
 	GreetFollower func(net.Conn) (node string, err error)
 	// GreetLeader is called by a follower, likewise. An error ends the connection; it is tried again.
 	GreetLeader func(net.Conn) error
+	// TLS is for the connections of the nodes with each other, as server and as client; it is asked anew for each. Nil: none.
+	TLS func() (server, client *tls.Config)
 	// Fenced tells that a leader may not acknowledge any more: its lease may have passed on. Any goroutine calls it.
 	Fenced func() bool
 	// CutAt, above 0, is where a longer log is cut when the store opens.

@@ -41,6 +41,7 @@ func (l *link) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the master: %w", err)
 	}
+	conn = l.cfg.Group.dialled(conn, l.cfg.Master)
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	l.conn = conn

@@ -201,7 +201,7 @@ func (r *Replicator) acceptAll() {
 	for {
 		conn, err := r.listener.Accept()
 		if err == nil {
-			r.self.Send(accepted{conn: conn})
+			r.self.Send(accepted{conn: r.cfg.Group.served(conn)})
 			continue
 		}
 		select {

@@ -21,6 +21,7 @@ import (
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
 	"github.com/actormq/actormq/system/ext/scrub"
+	"github.com/actormq/actormq/system/gateway/certs"
 )
 
 // clusterFlags say of which cluster a node is.
@@ -109,6 +110,15 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	}
 	root := actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
 	defer root.Shutdown()
+	if files := conf.Gateway.TLSFiles; files.Cert != "" && files.Key != "" && files.Trust != "" {
+		files.ClientAuth = certs.ClientAuthRequire
+		keeper, err := certs.Start(root.Root, certs.Config{Disk: conf.Gateway.Disk, Files: files, Logger: c.Logger})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = keeper.Close() }()
+		c.Files, c.TLS = files, keeper.Mutual
+	}
 	member, err := members.Start(root.Root, c)
 	if err != nil {
 		return err

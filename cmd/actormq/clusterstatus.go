@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ func newClusterCommand() *cobra.Command {
 
 func newClusterStatusCommand() *cobra.Command {
 	var join, etcd string
+	var tlsFlags tools.TLSFlags
 	var asJSON bool
 	var wait time.Duration
 	c := &cobra.Command{
@@ -36,7 +38,11 @@ func newClusterStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := readClusters(cmd.Context(), endpoints, wait)
+			secure, err := tlsFlags.Config()
+			if err != nil {
+				return err
+			}
+			all, err := readClusters(cmd.Context(), endpoints, secure, wait)
 			if err != nil {
 				return statusError{statusUnreached, err}
 			}
@@ -45,16 +51,17 @@ func newClusterStatusCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&join, "join", "", "HOST:PORT,... of nodes, as node has them")
 	c.Flags().StringVar(&etcd, "etcd", "", "HOST:PORT,... of an external etcd")
+	tlsFlags.Bind(c)
 	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait until somebody leads and all nodes are in sync")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each cluster")
 	return c
 }
 
 // readClusters asks once, or until all is well or the wait is over.
-func readClusters(ctx context.Context, endpoints []string, wait time.Duration) ([]members.Status, error) {
+func readClusters(ctx context.Context, endpoints []string, secure *tls.Config, wait time.Duration) ([]members.Status, error) {
 	for deadline := time.Now().Add(wait); ; {
 		ask, cancel := context.WithTimeout(ctx, 5*time.Second)
-		all, err := members.Read(ask, endpoints)
+		all, err := members.Read(ask, endpoints, secure)
 		cancel()
 		well := err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(s members.Status) bool {
 			return !s.Leads || len(s.InSync) < len(s.Nodes)

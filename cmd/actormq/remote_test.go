@@ -6,17 +6,8 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,27 +19,8 @@ import (
 	"github.com/actormq/actormq/system/gateway/certs"
 	"github.com/actormq/actormq/system/remote"
 	"github.com/actormq/actormq/system/remote/client"
+	"github.com/actormq/actormq/testkit/fixture"
 )
-
-// pair is a certificate for loopback, signed by itself, and its key, as files.
-func pair(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: t.Name()}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	require.NoError(t, err)
-	secret, err := x509.MarshalECPrivateKey(private)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
-	return cert, key
-}
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
@@ -86,7 +58,7 @@ func TestANodeServesActorsOfOtherProcesses(t *testing.T) {
 }
 
 func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
-	cert, key := pair(t)
+	cert, key := fixture.Certificate(t)
 	n := serve(t, "remoteListen=127.0.0.1:0", "remoteCertPath="+cert, "remoteKeyPath="+key, "remoteTrustCertPath="+cert)
 	opt := client.Options{Resolver: client.Static{n.remote.Address()}}
 	require.ErrorIs(t, putOnce(t, opt, never), client.ErrUnreachable, "one without")
@@ -94,7 +66,7 @@ func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
 	opt.Server, opt.Client, err = remote.Mutual(read(t, cert), read(t, key), read(t, cert))
 	require.NoError(t, err)
 	require.NoError(t, putOnce(t, opt, answered))
-	strange, itsKey := pair(t)
+	strange, itsKey := fixture.Certificate(t)
 	opt.Server, opt.Client, err = remote.Mutual(read(t, strange), read(t, itsKey), read(t, cert))
 	require.NoError(t, err)
 	require.ErrorIs(t, putOnce(t, opt, never), client.ErrUnreachable, "one that nobody here has signed")
@@ -102,9 +74,9 @@ func TestActorsOfOtherProcessesShowCertificates(t *testing.T) {
 }
 
 func TestCertificatesOfTheRemotePortAreReadAgain(t *testing.T) {
-	cert, key := pair(t)
+	cert, key := fixture.Certificate(t)
 	n := serve(t, "remoteListen=127.0.0.1:0", "remoteCertPath="+cert, "remoteKeyPath="+key, "remoteTrustCertPath="+cert)
-	newCert, newKey := pair(t)
+	newCert, newKey := fixture.Certificate(t)
 	for from, to := range map[string]string{newCert: cert, newKey: key} {
 		require.NoError(t, os.WriteFile(to, read(t, from), 0o600))
 	}
@@ -116,7 +88,7 @@ func TestCertificatesOfTheRemotePortAreReadAgain(t *testing.T) {
 }
 
 func TestARemotePortThatCanNotBeOpened(t *testing.T) {
-	cert, key := pair(t)
+	cert, key := fixture.Certificate(t)
 	for _, set := range [][]string{
 		{"remoteListen=0.0.0.0:0"}, {"remoteListen=127.0.0.1:0", "remoteCertPath=" + cert},
 		{"remoteListen=127.0.0.1:0", "remoteCertPath=" + cert, "remoteKeyPath=" + cert, "remoteTrustCertPath=" + cert},

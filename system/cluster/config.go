@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/gateway/certs"
 )
 
 // Node is one of the cluster's, as all others reach it. Its ports follow each other, from Base on.
@@ -53,6 +55,11 @@ type Config struct {
 	// Etcd are the endpoints of an external etcd; empty: the nodes run one of their own, in EtcdDir.
 	Etcd    []string
 	EtcdDir string // default <store>/etcd
+
+	// Files are a certificate, its key, and who signs those of the other nodes, and TLS is made of them, as server and as client: then
+	// the nodes speak TLS with each other, and both sides show certificates, which must name the hosts of Nodes. Nil: in the clear.
+	Files certs.Files
+	TLS   func() (server, client *tls.Config)
 
 	// Store are the options of the store; role and group are the member's.
 	Store system.Options
@@ -129,6 +136,15 @@ func (c Config) Validate() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(bad...))
+}
+
+// client is the configuration of connections to etcd, nil in the clear.
+func (c Config) client() *tls.Config {
+	if c.TLS == nil {
+		return nil
+	}
+	_, client := c.TLS()
+	return client
 }
 
 func (c Config) node(id string) Node {

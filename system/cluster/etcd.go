@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,7 +22,7 @@ const (
 // connect returns a client of the cluster's etcd, and what ends it.
 func connect(c Config) (*clientv3.Client, func(), error) {
 	if len(c.Etcd) > 0 {
-		client, err := dial(c.Etcd)
+		client, err := dial(c.Etcd, c.client())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -38,9 +39,10 @@ func connect(c Config) (*clientv3.Client, func(), error) {
 	}, nil
 }
 
-func dial(endpoints []string) (*clientv3.Client, error) {
+func dial(endpoints []string, secure *tls.Config) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: askTimeout, DialKeepAliveTime: askTimeout, DialKeepAliveTimeout: askTimeout,
+		TLS: secure,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd: %w", err)
@@ -55,9 +57,16 @@ func startEtcd(c Config) (*embed.Etcd, error) {
 	e.LogLevel = "fatal" // what matters shows in what the node can or cannot do
 	e.TickMs, e.ElectionMs = uint(etcdTick.Milliseconds()), uint(etcdElection.Milliseconds())
 	e.AutoCompactionMode, e.AutoCompactionRetention = "periodic", "1h"
+	scheme := "http://"
+	if c.TLS != nil {
+		scheme = "https://"
+		files := &e.PeerTLSInfo // read again with each connection
+		files.CertFile, files.KeyFile, files.TrustedCAFile, files.ClientCertAuth = c.Files.Cert, c.Files.Key, c.Files.Trust, true
+		e.ClientTLSInfo = *files
+	}
 	me := c.node(c.ID)
-	peer, err := url.Parse("http://" + me.Port(PortPeer))
-	client, bad := url.Parse("http://" + me.Port(PortClient))
+	peer, err := url.Parse(scheme + me.Port(PortPeer))
+	client, bad := url.Parse(scheme + me.Port(PortClient))
 	if err = errors.Join(err, bad); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -65,7 +74,7 @@ func startEtcd(c Config) (*embed.Etcd, error) {
 	e.ListenClientUrls, e.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
 	var all []string
 	for _, n := range c.Nodes {
-		all = append(all, n.ID+"=http://"+n.Port(PortPeer))
+		all = append(all, n.ID+"="+scheme+n.Port(PortPeer))
 	}
 	e.InitialCluster, e.InitialClusterToken = strings.Join(all, ","), c.Name
 	server, err := embed.StartEtcd(e)

@@ -104,7 +104,7 @@ func (g *group) start(ids ...string) {
 	for _, id := range ids {
 		p := &peer{etcd: newProxy(g.t, g.etcd)}
 		var err error
-		p.client, err = dial([]string{"http://" + p.etcd.listener.Addr().String()})
+		p.client, err = dial([]string{"http://" + p.etcd.listener.Addr().String()}, nil)
 		require.NoError(g.t, err)
 		p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 			actor.WithDeadLetterThrottleInterval(time.Millisecond))

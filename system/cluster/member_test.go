@@ -43,7 +43,7 @@ func TestANodeThatHasEverythingTakesOver(t *testing.T) {
 	}
 	first := g.leader()
 	g.until("tools are told", func() bool {
-		all, err := Read(t.Context(), []string{g.etcd})
+		all, err := Read(t.Context(), []string{g.etcd}, nil)
 		return err == nil && len(all) == 1 && all[0].Cluster == "test" && all[0].Leads && all[0].Leader == first && len(all[0].Nodes) == 3
 	})
 	g.stop(first) // in order: another one leads at once
@@ -151,7 +151,7 @@ func TestAGroupWhoseRecordIsTakenAwayBeginsAnew(t *testing.T) {
 		g.put()
 	}
 	old := g.up[g.leader()]
-	client, err := dial([]string{g.etcd})
+	client, err := dial([]string{g.etcd}, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	record := func() Record {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +20,10 @@ type Status struct {
 	Nodes []NodeState `json:"nodes"` // those whose leases live, by id
 }
 
-// Read tells of every cluster in an etcd, by name. One endpoint, host:port, is asked after the other.
-func Read(ctx context.Context, endpoints []string) ([]Status, error) {
-	client, err := dial(endpoints)
+// Read tells of every cluster in an etcd, by name. One endpoint, host:port, is asked after the other, under TLS where that
+// is not nil.
+func Read(ctx context.Context, endpoints []string, secure *tls.Config) ([]Status, error) {
+	client, err := dial(endpoints, secure)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (t *term) open(cutAt messages.PhysicalOffset) (err error) {
 		return err
 	}
 	opt.Role, opt.HAMaster, opt.HAFullCopy = messages.Slave, "", true
-	opt.Group = &ha.Group{Fenced: t.fenced, GreetLeader: t.greetLeader, GreetFollower: t.greetFollower, CutAt: max(cutAt, 0)}
+	opt.Group = &ha.Group{Fenced: t.fenced, GreetLeader: t.greetLeader, GreetFollower: t.greetFollower, CutAt: max(cutAt, 0), TLS: t.cfg.TLS}
 	opt.HAListen = ""
 	opt.HAHeartbeat, opt.HAHousekeeping = t.cfg.Lease/4, 2*t.cfg.Lease
 	opt.SlaveTimeout = max(opt.SlaveTimeout, 2*t.cfg.Lag)

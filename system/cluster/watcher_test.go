@@ -10,7 +10,7 @@ import (
 // A look fails while etcd has no leader, and nothing may change after it for hours: the watch has to end, so that the look is
 // repeated. A group whose leader had stopped in order stayed without one.
 func TestAWatchEndsWithALookThatFails(t *testing.T) {
-	client, err := dial([]string{etcd(t)})
+	client, err := dial([]string{etcd(t)}, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	ctl := newControl(client, "watched")

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ type Group struct {
 	dir     string
 	Nodes   []members.Node
 	Args    map[string][]string // further arguments of nodes, by id
+	Secure  *tls.Config         // by which their etcd is asked; nil: in the clear
 	running map[string]*process
 	network *Network // nil: all nodes are on the machine's loopback
 }
@@ -169,7 +171,7 @@ func (g *Group) Status(but ...string) (members.Status, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	all, err := members.Read(ctx, endpoints)
+	all, err := members.Read(ctx, endpoints, g.Secure)
 	if err != nil {
 		return members.Status{}, err
 	}

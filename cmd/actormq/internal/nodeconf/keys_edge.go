@@ -45,7 +45,7 @@ var edgeKeys = []keyDef{
 	{"tls.test.mode.enable", "true", "without a certificate, use one that the node has made itself", boolean(func(c *Config) *bool { return &c.TLSOwn })},
 	{"tls.server.certPath", "", "certificate chain of the server, PEM", text(func(c *Config) *string { return &c.Gateway.TLSFiles.Cert })},
 	{"tls.server.keyPath", "", "its key, PEM, not encrypted", text(func(c *Config) *string { return &c.Gateway.TLSFiles.Key })},
-	{"tls.server.trustCertPath", "", "who signs the certificates of clients, PEM",
+	{"tls.server.trustCertPath", "", "who signs the certificates of clients, and those of the nodes of a cluster, PEM",
 		text(func(c *Config) *string { return &c.Gateway.TLSFiles.Trust })},
 	{"tls.server.need.client.auth", "none", "whether clients show certificates: none, optional or require", clientAuth},
 	{"tls.server.authClient", "false", "the same, in RocketMQ's other spelling: true is require", authClient},

@@ -18,20 +18,30 @@ import (
 type ConnectFlags struct {
 	namesrv              string
 	timeout              time.Duration
-	tls, insecure        bool
-	ca, cert, key        string
+	secure               TLSFlags
 	accessKey, secretKey string
+}
+
+// TLSFlags say whether and how a command speaks TLS.
+type TLSFlags struct {
+	tls, insecure bool
+	ca, cert, key string
+}
+
+// Bind adds the flags to a command.
+func (f *TLSFlags) Bind(c *cobra.Command) {
+	c.Flags().BoolVar(&f.tls, "tls", false, "connect with TLS")
+	c.Flags().StringVar(&f.ca, "tls-ca", "", "file of those who sign the servers' certificates, PEM; default: those of the system")
+	c.Flags().BoolVar(&f.insecure, "tls-insecure", false, "take any certificate, as RocketMQ's clients do")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "file of a certificate to show, PEM")
+	c.Flags().StringVar(&f.key, "tls-key", "", "file of its key, PEM")
 }
 
 // Bind adds the flags to a command.
 func (f *ConnectFlags) Bind(c *cobra.Command, timeout time.Duration) {
 	c.Flags().StringVar(&f.namesrv, "namesrv", "127.0.0.1:9876", "HOST:PORT of the name server, several with ; between them")
 	c.Flags().DurationVar(&f.timeout, "timeout", timeout, "how long to wait for a connection, and for an answer")
-	c.Flags().BoolVar(&f.tls, "tls", false, "connect with TLS, to name servers and brokers")
-	c.Flags().StringVar(&f.ca, "tls-ca", "", "file of those who sign the servers' certificates, PEM; default: those of the system")
-	c.Flags().BoolVar(&f.insecure, "tls-insecure", false, "take any certificate, as RocketMQ's clients do")
-	c.Flags().StringVar(&f.cert, "tls-cert", "", "file of a certificate to show, PEM")
-	c.Flags().StringVar(&f.key, "tls-key", "", "file of its key, PEM")
+	f.secure.Bind(c)
 	c.Flags().StringVar(&f.accessKey, "access-key", "", "account that signs the requests")
 	c.Flags().StringVar(&f.secretKey, "secret-key", "", "its secret key, or @FILE that holds it")
 }
@@ -53,13 +63,15 @@ func (f *ConnectFlags) Options() (client.Options, error) {
 		opt.SecretKey = strings.TrimSpace(string(text))
 	}
 	var err error
-	if f.tls || f.ca != "" || f.cert != "" || f.insecure {
-		opt.TLS, err = f.secure()
-	}
+	opt.TLS, err = f.secure.Config()
 	return opt, err
 }
 
-func (f *ConnectFlags) secure() (*tls.Config, error) {
+// Config is what the flags say, nil without TLS.
+func (f *TLSFlags) Config() (*tls.Config, error) {
+	if !f.tls && f.ca == "" && f.cert == "" && !f.insecure {
+		return nil, nil
+	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: f.insecure}
 	if f.ca != "" {
 		text, err := os.ReadFile(f.ca)

@@ -88,8 +88,12 @@ func TestCrashes(t *testing.T) {
 			t.Logf("%d crashes of %d, seed %d, %v", sum.Crashes, want, seed, time.Since(began).Round(time.Second))
 		}
 	}
-	t.Logf("%d crashes (%d kills, %d in recovery), %d messages put, %d expired, %d lost within the flush window; crashed at:", sum.Crashes, sum.Kills,
-		sum.Recovery, sum.Put, sum.Expired, sum.Lost)
+	if !t.Failed() {
+		t.Logf("lost = 0")
+	}
+	t.Logf("%d crashes (%d kills, %d in recovery, %d with the transient store pool), %d messages put, %d with further queues, %d expired, "+
+		"%d not flushed or committed in time for the crash, as they may be; crashed at:",
+		sum.Crashes, sum.Kills, sum.Recovery, sum.Pooled, sum.Put, sum.Further, sum.Expired, sum.Lost)
 	for _, what := range slices.Sorted(maps.Keys(sum.At)) {
 		t.Logf("  %6d  %s", sum.At[what], what)
 	}
@@ -102,6 +106,8 @@ func add(sum, r *crash.Result) {
 	sum.Put += r.Put
 	sum.Lost += r.Lost
 	sum.Expired += r.Expired
+	sum.Pooled += r.Pooled
+	sum.Further += r.Further
 	for what, n := range r.At {
 		sum.At[what] += n
 	}

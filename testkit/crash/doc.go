@@ -8,11 +8,13 @@
 //
 // What the judge requires of each crash:
 //
-//   - Kill: every acknowledged message is there, at the place that its answer named.
+//   - Kill: every acknowledged message is there, at the place that its answer named; with the transient store pool, which
+//     ASYNC_FLUSH may have, every one that lies below the committed position.
 //   - Power cut: the same for SYNC_FLUSH; with ASYNC_FLUSH whatever lies below the flushed position, and that position is
 //     never further back than the flush interval allows. What an earlier recovery has found counts as durable, in both modes.
 //   - Log, queues and index agree: every record has its unit, every unit its record (or a message that was allowed to go), every
-//     key its record. Nothing is there twice, nothing that was never put, nothing that was gone already.
+//     key its record, and every further queue of a record names it. Nothing is there twice, nothing that was never put, nothing that
+//     was gone already.
 //   - Recovering a second time finds the same.
 //
 // Run belongs into a testing/synctest bubble: the time that it waits costs nothing, and between two steps every actor has

@@ -101,7 +101,15 @@ func (r *run) params() store.Params {
 	return store.Params{
 		Dir: r.opt.Dir, SegmentBytes: r.opt.SegmentBytes, ConsumeQueueFileBytes: r.opt.ConsumeQueueFileBytes,
 		IndexSlots: r.opt.IndexSlots, IndexEntries: r.opt.IndexEntries, CheckCRC: true, MessageIndex: true,
+		MultiDispatch: r.opt.MultiDispatch, ExtFileBytes: r.extBytes(),
 	}
+}
+
+func (r *run) extBytes() int64 {
+	if r.opt.ConsumeQueueExt {
+		return r.opt.ConsumeQueueExtBytes
+	}
+	return 0
 }
 
 func (c *content) readLog(s *store.Store) ([]found, error) {
@@ -122,6 +130,7 @@ func (c *content) readLog(s *store.Store) ([]found, error) {
 		list = append(list, found{
 			queue: messages.QueueKey{Topic: string(rec.Topic), QueueID: rec.QueueID}, at: rec.QueueOffset, from: it.From, to: it.To,
 			storeMs: rec.StoreTimestampMs, body: slices.Clone(rec.Body), keys: string([]byte(keys)), unique: string([]byte(unique)),
+			further: maps.Collect(record.MultiQueues(rec)),
 		})
 		return nil
 	})
@@ -159,6 +168,12 @@ func (c *content) readQueues(s *store.Store) error {
 			}
 			n += k
 		}
+		for i := range units { // an address may be another one the next time, what it stands for may not
+			code, ok := q.TagsCode(units[i])
+			if units[i].TagsCode = code; !ok {
+				units[i].TagsCode = -1
+			}
+		}
 		c.queues[key] = queueContent{min: lo, max: hi, units: units}
 	})
 	return err
@@ -175,6 +190,7 @@ func (c *content) agree(s *store.Store, list []found) error {
 			u := q.units[f.at-q.min]
 			f.queued = u.PhysicalOffset == f.from && u.End() == f.to
 		}
+		errs = append(errs, c.spreads(f))
 		if f.from < c.keysFrom {
 			continue
 		}
@@ -196,6 +212,23 @@ func (c *content) agree(s *store.Store, list []found) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// spreads tells in which further queue a record is not; one that is in its own queue no more has left them with its topic, or not.
+func (c *content) spreads(f *found) error {
+	if !f.queued {
+		return nil
+	}
+	for key, at := range f.further {
+		q := c.queues[key]
+		if at < q.min {
+			continue
+		}
+		if at >= q.max || q.units[at-q.min].PhysicalOffset != f.from {
+			return fmt.Errorf("record at %d: %v %d does not name it", f.from, key, at)
+		}
+	}
+	return nil
 }
 
 // throughTheStore looks at everything through the store's own methods.
@@ -221,6 +254,11 @@ func (r *run) throughTheStore() error {
 	}
 	for key := range byQueue {
 		if err := r.readAll(key); err != nil {
+			return err
+		}
+	}
+	for _, topic := range lightTopics {
+		if err := r.readLight(topic); err != nil {
 			return err
 		}
 	}
@@ -260,6 +298,22 @@ func (r *run) readAll(key messages.QueueKey) error {
 	})
 	if err == nil && len(want) > 0 {
 		err = fmt.Errorf("%v: message %d at %d was not there", key, want[0].id, want[0].at)
+	}
+	return err
+}
+
+// readLight reads the queue of a light topic and requires every message that is in its own queue.
+func (r *run) readLight(topic string) error {
+	seen := map[int]int{}
+	err := r.read(messages.QueueKey{Topic: topic}, func(rec *record.Record) error {
+		id, err := idOf(rec.Body)
+		seen[id]++
+		return err
+	})
+	for _, n := range r.model.all {
+		if want := n.state == durable && slices.Contains(n.further, topic); want && seen[n.id] != 1 {
+			err = errors.Join(err, fmt.Errorf("LOST: message %d is %d times in %s", n.id, seen[n.id], topic))
+		}
 	}
 	return err
 }

@@ -24,7 +24,9 @@ func (r *run) fillUp() error {
 		case 0:
 			err = r.pause()
 		case 1:
-			err = r.get()
+			if !r.opt.Pooled() { // else there may be no room to commit what is to be read
+				err = r.get()
+			}
 		case 2:
 			err = r.putBatch()
 		case 3:

@@ -39,8 +39,9 @@ type message struct {
 	ackedAt  time.Time
 	sync     bool // acknowledged in SYNC_FLUSH mode
 	answers  int
-	delayed  bool // it was put with a delay; queue and at are those of the delay level
-	copies   int  // of a delayed message, delivered
+	further  []string // light topics beside its own
+	delayed  bool     // it was put with a delay; queue and at are those of the delay level
+	copies   int      // of a delayed message, delivered
 }
 
 // Model is what a store has to answer for. Safe for concurrent use.
@@ -120,8 +121,9 @@ func (m *Model) settled() {
 
 // window says how much an asynchronous flush may lose.
 type window struct {
-	flushed messages.PhysicalOffset
-	late    time.Duration // what was acknowledged longer ago must be flushed
+	flushed   messages.PhysicalOffset
+	committed messages.PhysicalOffset // what lies behind it is in memory of the process: in write buffers of the transient store pool
+	late      time.Duration           // what was acknowledged longer ago must be flushed
 }
 
 var errLate = errors.New("acknowledged long ago and still not flushed")
@@ -137,7 +139,7 @@ func (m *Model) before(kill bool, w window) error {
 		case durable:
 			n.must = true
 		case acked:
-			n.must = kill || n.sync || n.to <= w.flushed
+			n.must = n.sync || n.to <= w.flushed || kill && n.to <= w.committed
 			if age := time.Since(n.ackedAt); !n.must && age > w.late {
 				errs = append(errs, fmt.Errorf("message %d, %v ago, ends at %d, flushed to %d: %w", n.id, age, n.to, w.flushed, errLate))
 			}
@@ -216,6 +218,7 @@ type found struct {
 	keys     string
 	unique   string
 	queued   bool // its queue names it
+	further  map[messages.QueueKey]messages.QueueOffset
 }
 
 // after judges what a recovery has found, and takes it as the truth from now on. It returns how many were lost, all of them

@@ -40,6 +40,8 @@ type Result struct {
 	Put      int            // messages
 	Lost     int            // of them, rightly
 	Expired  int            // of them: deleted by the cleaner
+	Pooled   int            // crashes with the transient store pool
+	Further  int            // messages with further queues
 	At       map[string]int // crashes by the operation that did not happen any more
 	Trace    *Trace
 }
@@ -84,7 +86,10 @@ func Run(cfg Config) (Result, error) {
 
 // options are those of the store: tiny files, so that everything rolls often.
 func (r *run) options() system.Options {
+	further := r.rnd.IntN(3) == 0
 	return system.Options{
+		LightQueues:     system.LightQueues{MultiDispatch: further, LightTopics: further},
+		ConsumeQueueExt: r.rnd.IntN(3) == 0, ConsumeQueueExtBytes: 320,
 		Dir: dirName, SegmentBytes: []int64{4096, 8192, 32768}[r.rnd.IntN(3)], ConsumeQueueFileBytes: []int64{200, 2000}[r.rnd.IntN(2)],
 		IndexSlots: 30, IndexEntries: []int32{30, 300}[r.rnd.IntN(2)], WindowBytes: []int64{-1, 4096}[r.rnd.IntN(2)],
 		// Timers that never fire at the same instant: the order of those that do is random.
@@ -98,9 +103,7 @@ func (r *run) options() system.Options {
 
 // generation works until a crash, recovers from it and judges what is left.
 func (r *run) generation() error {
-	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
-	r.opt.NoIndex = r.rnd.IntN(8) == 0
-	r.Trace.add("generation with %v, no index %v", r.opt.FlushDiskType, r.opt.NoIndex)
+	r.choose()
 	r.setTrip(1 + int(float64(r.Steps)*4*r.rnd.Float64()*r.rnd.Float64()))
 	err := r.open()
 	if err == nil {
@@ -118,6 +121,29 @@ func (r *run) generation() error {
 	return r.judge()
 }
 
+// choose makes the choices that an operator may make anew with each start. The transient store pool has an effect with ASYNC_FLUSH only.
+func (r *run) choose() {
+	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
+	r.opt.NoIndex = r.rnd.IntN(8) == 0
+	r.opt.TransientPool = system.TransientPool{
+		TransientPoolEnable: r.rnd.IntN(2) == 0, TransientPoolSize: 1 + r.rnd.IntN(3), CommitInterval: commitInterval,
+		CommitThorough: commitInterval,
+	}
+	r.Trace.add("start with %v, no index %v, pool %v, further queues %v, extension %v", r.opt.FlushDiskType, r.opt.NoIndex,
+		r.opt.TransientPoolEnable, r.opt.MultiDispatch, r.opt.ConsumeQueueExt)
+}
+
+// commitInterval is an odd one, as those in options are.
+const commitInterval = 211 * time.Millisecond
+
+// committed lets the transient store pool commit what has been acknowledged: nobody can read it before.
+func (r *run) committed() {
+	if r.opt.Pooled() && !r.done() {
+		r.Pause(2*commitInterval + 700*time.Microsecond)
+		r.Settle()
+	}
+}
+
 // setTrip arms the next crash.
 func (r *run) setTrip(at int) {
 	r.trip = (&trip{
@@ -127,10 +153,15 @@ func (r *run) setTrip(at int) {
 
 // before runs when the crash happens.
 func (r *run) before() {
-	r.window = window{flushed: 1 << 62} // while nothing is open everything acknowledged is durable
+	r.window = window{flushed: 1 << 62, committed: 1 << 62} // while nothing is open everything acknowledged is durable
 	if s := r.opened.Load(); s != nil {
 		o := s.Options()
-		r.window = window{flushed: s.FlushedTo(), late: o.FlushThorough + 2*o.FlushInterval + time.Duration(100*r.trip.slow.Load())}
+		r.window.flushed, r.window.late = s.FlushedTo(), o.FlushThorough+2*o.FlushInterval+time.Duration(100*r.trip.slow.Load())
+		if o.Pooled() {
+			r.window.committed = s.Status().CommittedTo
+			r.window.late += 2 * commitInterval
+			r.Pooled++
+		}
 	}
 	r.late = r.model.before(r.trip.kill, r.window)
 }
@@ -235,8 +266,7 @@ func (r *run) reopen() error {
 	}
 	r.is(nil)
 	r.model.settled()
-	r.opt.NoIndex = r.rnd.IntN(8) == 0
-	r.opt.FlushDiskType = []system.FlushDiskType{system.AsyncFlush, system.SyncFlush}[r.rnd.IntN(2)]
+	r.choose()
 	return r.open()
 }
 

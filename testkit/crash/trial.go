@@ -55,6 +55,11 @@ func (t Trial) Run() (Outcome, error) {
 			return out, fmt.Errorf("before the fault: %w", err)
 		}
 	}
+	for range 3 {
+		if err := r.putDelayed(); err != nil { // due under the fault
+			return out, fmt.Errorf("before the fault: %w", err)
+		}
+	}
 	r.Settle()
 	r.disk.Inject(t.Fault)
 	err := r.underFault(out.Puts)
@@ -141,7 +146,7 @@ func (r *run) peek() error {
 // started again, and then the power is cut: pages that a failed sync has given up must not count as written. That needs the
 // marker of a failed sync; a disk that did not take even that has to be restarted with the machine.
 func (r *run) leave(out *Outcome) error {
-	w := window{flushed: r.store.FlushedTo(), late: 1 << 62}
+	w := window{flushed: r.store.FlushedTo(), committed: 1 << 62, late: 1 << 62}
 	left := r.disk
 	early, restart := r.rnd.IntN(2) == 0, r.rnd.IntN(2) == 0
 	cut := func() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -83,6 +84,20 @@ func (r *run) size() int {
 	return r.rnd.IntN(300)
 }
 
+// lightTopics are topics that no message is sent to: they have further queues of messages.
+var lightTopics = []string{messages.LMQTopicPrefix + "x", messages.LMQTopicPrefix + "y", messages.LMQTopicPrefix + "z"}
+
+// spread gives a third of the messages further queues.
+func (r *run) spread(n *message, m *messages.Message) {
+	if !r.opt.MultiDispatch || strings.HasPrefix(m.Topic, messages.RetryTopicPrefix) || r.rnd.IntN(3) > 0 {
+		return
+	}
+	first := r.rnd.IntN(len(lightTopics))
+	n.further = slices.Clone(lightTopics[first : first+1+r.rnd.IntN(len(lightTopics)-first)])
+	m.Properties = m.Properties.With(messages.PropertyMultiDispatch, strings.Join(n.further, ","))
+	r.Further++
+}
+
 // answered takes the answer of a put.
 func (r *run) answered(list []*message, result messages.PutResult, err error) error {
 	r.model.answer(list, result, err, r.opt.FlushDiskType == system.SyncFlush)
@@ -94,6 +109,7 @@ func (r *run) answered(list []*message, result messages.PutResult, err error) er
 
 func (r *run) putOne() error {
 	n, m := r.next(r.topic(), r.size())
+	r.spread(n, &m)
 	result, err := r.store.Put(context.Background(), &m)
 	return r.answered([]*message{n}, result, err)
 }
@@ -116,6 +132,7 @@ func (r *run) putBurst() error {
 	errs := make(chan error, count)
 	for range count {
 		n, m := r.next(r.topic(), r.rnd.IntN(200))
+		r.spread(n, &m)
 		r.store.PutAsync(&m, true, time.Time{}, func(result messages.PutResult, err error) {
 			errs <- r.answered([]*message{n}, result, err)
 		})
@@ -135,6 +152,7 @@ func (r *run) get() error {
 		return nil
 	}
 	want := list[r.rnd.IntN(len(list)):]
+	r.committed()
 	result, err := r.store.Get(context.Background(), messages.GetMessage{Queue: key, Offset: want[0].at, MaxMessages: 8})
 	if err != nil {
 		return err
@@ -179,6 +197,7 @@ func (r *run) query() error {
 	if n == nil || r.opt.NoIndex || r.store.Status().Flags&messages.FlagIndexError != 0 {
 		return nil
 	}
+	r.committed()
 	return r.findKeys(n)
 }
 
@@ -205,6 +224,7 @@ func (r *run) byTime() error {
 	if len(list) == 0 {
 		return nil
 	}
+	r.committed()
 	ms := list[r.rnd.IntN(len(list))].storeMs + int64(r.rnd.IntN(3)) - 1
 	at, err := r.store.OffsetByTime(context.Background(), key, ms, messages.TimeLower)
 	if err != nil {
@@ -232,6 +252,7 @@ func (r *run) wake() error {
 		return err
 	}
 	r.Settle()
+	r.committed()
 	if len(woken) != 1 {
 		return fmt.Errorf("a pull of %v was woken %d times", key, len(woken))
 	}

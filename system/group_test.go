@@ -230,3 +230,54 @@ func TestAnExtensionOfAReplicaSeesNothingThatIsUnconfirmed(t *testing.T) {
 	until(t, "it is handed what has been confirmed", func() bool { return loads().Position == a.Status().WrittenTo })
 	require.LessOrEqual(t, <-handled, a.Confirmed())
 }
+
+// L108: a panic where a replica is greeted, or greets, costs that connection, which is made again. One in the replicator costs that round:
+// no put is acknowledged for it that the group does not have, and each is answered.
+func TestAPanicInReplicationCostsAConnection(t *testing.T) {
+	var fenced atomic.Bool
+	var atLeader, atReplica, inReplicator, panics atomic.Int32
+	once := func(n *atomic.Int32) {
+		if n.CompareAndSwap(1, 0) {
+			panics.Add(1)
+			panic("a bug in replication")
+		}
+	}
+	lo := leader(memfs.New(), &fenced)
+	greeted := lo.Group.GreetFollower
+	lo.Group.GreetFollower = func(c net.Conn) (string, error) {
+		once(&atLeader)
+		return greeted(c)
+	}
+	lo.Group.Fenced = func() bool {
+		once(&inReplicator)
+		return false
+	}
+	ro := replica(memfs.New(), "a")
+	greet := ro.Group.GreetLeader
+	ro.Group.GreetLeader = func(c net.Conn) error {
+		once(&atReplica)
+		return greet(c)
+	}
+	m, a := open(t, lo), open(t, ro)
+	inSync(t, m, 2, "a")
+	atLeader.Store(1)
+	atReplica.Store(1)
+	a.FollowLeader(m.HAAddress())
+	until(t, "both ends have panicked, and the log follows", func() bool {
+		r, err := m.Put(t.Context(), message("T", 0, "x"))
+		require.NoError(t, err)
+		return panics.Load() == 2 && r.Status == messages.PutOK
+	})
+	inReplicator.Store(1)
+	until(t, "the replicator has panicked, and puts are acknowledged", func() bool {
+		r, err := m.Put(t.Context(), message("T", 0, "y"))
+		if err != nil {
+			require.ErrorIs(t, err, messages.ErrPanicked)
+			return false
+		}
+		return panics.Load() == 3 && r.Status == messages.PutOK && a.Status().WrittenTo >= r.End()
+	})
+	require.NoError(t, m.Writable())
+	require.NoError(t, a.Close(t.Context()))
+	require.NoError(t, m.Close(t.Context()))
+}

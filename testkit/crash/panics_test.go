@@ -40,6 +40,7 @@ var bugs = map[string]struct {
 	"queue builder, write":     {func() func(memfs.Op) bool { return on("/consumequeue/", memfs.KindWrite) }, false, true},
 	"queue builder, sync":      {func() func(memfs.Op) bool { return on("/consumequeue/", memfs.KindDataSync) }, false, true},
 	"cleaner, usage":           {func() func(memfs.Op) bool { return on("", memfs.KindUsage) }, true, false},
+	"delay scheduler, offsets": {func() func(memfs.Op) bool { return on("delayOffset.json") }, true, false},
 	"index builder, new file":  {func() func(memfs.Op) bool { return on("/index", memfs.KindCreate) }, false, false},
 	"index builder, full file": {func() func(memfs.Op) bool { return on("/index", memfs.KindDataSync) }, true, false},
 }

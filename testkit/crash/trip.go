@@ -24,8 +24,8 @@ type trip struct {
 	// before is called when it happens, before the picture is taken.
 	before func()
 	trace  *Trace
-	// stall is how long each sync takes, in ns; slow is how long one took at most. Those of consume queues are left out: they hold
-	// a lock, and who waits for that keeps the bubble's clock from going on.
+	// stall is how long each sync takes, in ns; slow is how long one took at most. Those of consume queues and their extensions are
+	// left out: they hold a lock, and who waits for that keeps the bubble's clock from going on.
 	stall, slow atomic.Int64
 
 	mu   sync.Mutex
@@ -44,7 +44,7 @@ func (t *trip) hook(op memfs.Op) error {
 	if !op.Kind.Changes() {
 		return t.off()
 	}
-	if d := t.stall.Load(); d > 0 && op.Kind == memfs.KindDataSync && !strings.Contains(op.Name, "/consumequeue/") {
+	if d := t.stall.Load(); d > 0 && op.Kind == memfs.KindDataSync && !strings.Contains(op.Name, "/consumequeue") {
 		over := make(chan struct{})
 		time.AfterFunc(time.Duration(d), func() { close(over) })
 		<-over

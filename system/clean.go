@@ -80,7 +80,7 @@ func (s *Store) SetRetention(r messages.Retention) error {
 	if err := validRetention(r); err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	if err := s.readable(); err != nil {
+	if err := s.readable(); errors.Is(err, ErrStopped) { // what is not to be read for a while can have a retention
 		return err
 	}
 	s.retention.Store(&r)

@@ -173,6 +173,8 @@ func TestAReplicaIsCutWhereItsGroupWentOn(t *testing.T) {
 	opt.Group.CutAt = at
 	a = open(t, opt)
 	require.Equal(t, at, a.Status().WrittenTo)
+	require.NotZero(t, a.Status().Flags&messages.FlagNotReadable, "nothing of it is confirmed yet")
+	require.NoError(t, a.SetRetention(messages.Retention{FileReservedTime: time.Hour}), "it serves all the same")
 	_, err := a.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, MaxMessages: 1})
 	require.ErrorIs(t, err, system.ErrUnconfirmed, "until the leader says so")
 	a.FollowLeader(m.HAAddress())

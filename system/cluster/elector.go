@@ -204,6 +204,7 @@ func (e *elector) prepared(m prepared) {
 	e.preparing = false
 	if m.err != nil && m.term.ctx.Err() == nil {
 		e.cfg.Logger.Error().Err(m.err).Bool("leads", m.term.leads).Msg("clients can't be served; it is tried again")
+		m.term.unserved = true
 		e.close()
 	}
 }
@@ -234,6 +235,11 @@ func (e *elector) close() {
 func (e *elector) ended(m ended) {
 	if m.err != nil {
 		e.cfg.Logger.Warn().Err(m.err).Msg("the store was not closed in order: it recovers")
+	}
+	if t := m.term; t.unserved && !t.leads { // a leader makes way at once
+		t.unserved = false
+		e.self.After(e.cfg.Lease, ended{term: t})
+		return
 	}
 	e.term, e.changing = nil, false
 }

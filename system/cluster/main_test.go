@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -65,12 +66,13 @@ func etcd(t *testing.T) string {
 
 // group is a cluster in one process.
 type group struct {
-	t     *testing.T
-	etcd  string
-	nodes []Node
-	disks map[string]*memfs.Disk
-	up    map[string]*peer
-	order int
+	t      *testing.T
+	etcd   string
+	nodes  []Node
+	disks  map[string]*memfs.Disk
+	up     map[string]*peer
+	order  int
+	refuse bool // of nodes started from now on
 }
 
 // peer is a node of it.
@@ -82,6 +84,8 @@ type peer struct {
 	mu     sync.Mutex
 	serves *Role
 	files  vfs.Disk
+	refuse bool        // a follower's clients can't be served
+	tried  []time.Time // to serve them, while it was so
 }
 
 func newGroup(t *testing.T, n int) *group {
@@ -102,7 +106,7 @@ func newGroup(t *testing.T, n int) *group {
 func (g *group) start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
-		p := &peer{etcd: newProxy(g.t, g.etcd)}
+		p := &peer{etcd: newProxy(g.t, g.etcd), refuse: g.refuse}
 		var err error
 		p.client, err = dial([]string{"http://" + p.etcd.listener.Addr().String()}, nil)
 		require.NoError(g.t, err)
@@ -128,6 +132,10 @@ func (g *group) start(ids ...string) {
 func (p *peer) serve(_ *system.Store, role Role, files vfs.Disk) (func(context.Context) error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.refuse && !role.Leads {
+		p.tried = append(p.tried, time.Now())
+		return nil, errors.New("the port is taken")
+	}
 	p.serves, p.files = &role, files
 	return func(context.Context) error {
 		p.mu.Lock()

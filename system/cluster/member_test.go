@@ -196,6 +196,33 @@ func TestAMinorityCantAcknowledge(t *testing.T) {
 	g.whole(leader)
 }
 
+// TestAFollowerThatCannotServeTriesAgainAfterALease: not at once, since each attempt opens the store.
+func TestAFollowerThatCannotServeTriesAgainAfterALease(t *testing.T) {
+	g := newGroup(t, 3)
+	g.start("1", "2", "3")
+	leader := g.put()
+	id := g.nodes[0].ID
+	if id == leader {
+		id = g.nodes[1].ID
+	}
+	g.stop(id)
+	g.refuse = true
+	g.start(id)
+	p := g.up[id]
+	g.until("three attempts", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.tried) >= 3
+	})
+	p.mu.Lock()
+	p.refuse = false
+	for i := range p.tried[1:] {
+		require.GreaterOrEqual(t, p.tried[i+1].Sub(p.tried[i]), p.elector.cfg.Lease)
+	}
+	p.mu.Unlock()
+	g.whole(id)
+}
+
 func TestAReplicaThatHasNothingInCommonIsCopiedAnew(t *testing.T) {
 	g := newGroup(t, 3)
 	s, err := system.Open(system.Options{Dir: "store", Disk: g.disks["2"], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1})

@@ -39,7 +39,8 @@ type term struct {
 	ctx  context.Context
 	stop context.CancelFunc
 
-	serving func(context.Context) error // ends what serves clients; nil: nothing does
+	serving  func(context.Context) error // ends what serves clients; nil: nothing does
+	unserved bool                        // of the elector: clients could not be served
 }
 
 // begun is a term's open store.

@@ -283,3 +283,46 @@ func TestAPanicInReplicationCostsAConnection(t *testing.T) {
 	require.NoError(t, a.Close(t.Context()))
 	require.NoError(t, m.Close(t.Context()))
 }
+
+// Wherever the replicator panics while a put waits, and if it does so each time, the put is answered by its deadline, and not as
+// one that the group has.
+func TestAPutIsAnsweredThoughTheReplicatorPanics(t *testing.T) {
+	const always, never = 0, -1
+	var fenced atomic.Bool
+	var at, calls atomic.Int32
+	opt := leader(memfs.New(), &fenced)
+	opt.SlaveTimeout = 50 * time.Millisecond
+	opt.Group.Fenced = func() bool {
+		if n, at := calls.Add(1), at.Load(); at == always || n == at {
+			panic("a bug in replication")
+		}
+		return false
+	}
+	at.Store(never)
+	m := open(t, opt)
+	inSync(t, m, 2) // another one has to have it, and there is none
+	put := func() messages.PutResult {
+		answers := make(chan messages.PutResult, 2)
+		m.PutAsync(message("T", 0, "x"), true, time.Time{}, func(r messages.PutResult, _ error) { answers <- r })
+		var r messages.PutResult
+		until(t, "the put is answered", func() bool {
+			select {
+			case r = <-answers:
+				return true
+			default:
+				return false
+			}
+		})
+		return r
+	}
+	for n := int32(1); n <= 8; n++ { // more than are made for a put: some panic at the next one
+		calls.Store(0)
+		at.Store(n)
+		require.Contains(t, []messages.PutStatus{messages.FlushSlaveTimeout, messages.UnknownError}, put().Status, "at call %d", n)
+	}
+	at.Store(always)
+	require.Equal(t, messages.UnknownError, put().Status)
+	at.Store(never)
+	require.Equal(t, messages.FlushSlaveTimeout, put().Status)
+	require.NoError(t, m.Close(t.Context()))
+}

@@ -6,12 +6,9 @@ import (
 	"github.com/actormq/actormq/messages"
 )
 
-// await keeps a put until a replica has it. They come in the order of the log.
+// await keeps a put until a replica has it. They come in the order of the log. Nothing is asked here that could panic: from now on the put
+// is answered, at its deadline at the latest; settle, behind it, looks at whether it can be acknowledged at all.
 func (r *Replicator) await(w *messages.ReplicaWait) {
-	if r.stopped || r.fenced() {
-		w.Settle(r.unconfirmed())
-		return
-	}
 	r.waiting = append(r.waiting, w)
 	r.armDeadline(w.Deadline)
 }
@@ -19,41 +16,48 @@ func (r *Replicator) await(w *messages.ReplicaWait) {
 // fenced tells that another node may lead by now.
 func (r *Replicator) fenced() bool { return r.cfg.Group != nil && r.cfg.Group.Fenced() }
 
-// unconfirmed is what a put is told that waits no longer. Once another leader may go on without it nobody is told that it is stored: the
-// client is to send again.
-func (r *Replicator) unconfirmed() messages.PutStatus {
-	if r.fenced() {
-		return messages.UnknownError
-	}
-	return messages.FlushSlaveTimeout
-}
-
 // giveUp answers everything that waits.
-func (r *Replicator) giveUp() {
-	status := r.unconfirmed()
-	for _, w := range r.waiting {
-		w.Settle(status)
+func (r *Replicator) giveUp() { r.answer(func(*messages.ReplicaWait) bool { return true }) }
+
+// answer ends the waiting of some. Once another leader may go on without them nobody is told that they are stored: the client is to send
+// again. The same where a panic keeps that from being known. Others wait on, and the timer is set for them.
+func (r *Replicator) answer(over func(*messages.ReplicaWait) bool) {
+	status := messages.UnknownError
+	defer func() {
+		list, soonest := r.waiting, time.Now().Add(expiryStep)
+		r.waiting = nil
+		for _, w := range list {
+			if over(w) {
+				w.Settle(status)
+				continue
+			}
+			r.waiting = append(r.waiting, w)
+			at := w.Deadline
+			if at.Before(soonest) {
+				at = soonest
+			}
+			r.armDeadline(at)
+		}
+	}()
+	if !r.fenced() {
+		status = messages.FlushSlaveTimeout
 	}
-	r.waiting = nil
 }
 
 // settle answers the puts that a replica has, and all when they can't be acknowledged any more.
 func (r *Replicator) settle() {
-	if r.fenced() {
+	if r.stopped || r.fenced() {
 		r.giveUp()
 		return
 	}
-	best, n := r.settled(), 0
-	for n < len(r.waiting) && r.waiting[n].End <= best {
-		r.waiting[n].Settle(messages.PutOK)
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	clear(r.waiting[:n])
-	if r.waiting = r.waiting[n:]; len(r.waiting) == 0 {
-		r.waiting = nil
+	best := r.settled()
+	for len(r.waiting) > 0 && r.waiting[0].End <= best {
+		w := r.waiting[0]
+		r.waiting[0] = nil
+		if r.waiting = r.waiting[1:]; len(r.waiting) == 0 {
+			r.waiting = nil
+		}
+		w.Settle(messages.PutOK)
 	}
 }
 
@@ -72,29 +76,7 @@ func (r *Replicator) armDeadline(at time.Time) {
 // expire answers the puts whose own deadline has passed (§16, W10: no other put's deadline matters).
 func (r *Replicator) expire() {
 	r.deadline = nil
-	if r.fenced() {
-		r.giveUp()
-		return
-	}
 	now := time.Now()
-	keep := r.waiting[:0]
-	var next time.Time
-	for _, w := range r.waiting {
-		if !w.Deadline.After(now) {
-			w.Settle(messages.FlushSlaveTimeout)
-			continue
-		}
-		if next.IsZero() || w.Deadline.Before(next) {
-			next = w.Deadline
-		}
-		keep = append(keep, w)
-	}
-	clear(r.waiting[len(keep):])
-	r.waiting = keep
-	if soonest := now.Add(expiryStep); !next.IsZero() {
-		if next.Before(soonest) {
-			next = soonest
-		}
-		r.armDeadline(next)
-	}
+	r.answer(func(w *messages.ReplicaWait) bool { return !w.Deadline.After(now) })
+	r.settle()
 }

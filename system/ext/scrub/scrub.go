@@ -74,6 +74,9 @@ func (s *Scrub) Status() Status {
 }
 
 func (s *Scrub) run(ctx context.Context, store *system.Store) error {
+	if store.AwaitConfirmed(ctx) != nil {
+		return nil // the store is closing; until then a replica's may not be read
+	}
 	for {
 		s.found.Store(0)
 		var queues []messages.QueueKey

@@ -24,9 +24,10 @@ type trip struct {
 	// before is called when it happens, before the picture is taken.
 	before func()
 	trace  *Trace
-	// stall is how long each sync takes, in ns; slow is how long one took at most. Those of consume queues and their extensions are
-	// left out: they hold a lock, and who waits for that keeps the bubble's clock from going on.
-	stall, slow atomic.Int64
+	// stall is how long each sync takes, in ns, and some µs, of which stalls has the number, so that no two that begin together end
+	// together: which one is first then would be random. slow is how long one took at most. Those of consume queues and their extensions
+	// are left out: they hold a lock, and who waits for that keeps the bubble's clock from going on.
+	stall, slow, stalls atomic.Int64
 
 	mu   sync.Mutex
 	ops  int
@@ -46,7 +47,7 @@ func (t *trip) hook(op memfs.Op) error {
 	}
 	if d := t.stall.Load(); d > 0 && op.Kind == memfs.KindDataSync && !strings.Contains(op.Name, "/consumequeue") {
 		over := make(chan struct{})
-		time.AfterFunc(time.Duration(d), func() { close(over) })
+		time.AfterFunc(time.Duration(d)+time.Duration(t.stalls.Add(1))*time.Microsecond, func() { close(over) })
 		<-over
 	}
 	t.mu.Lock()

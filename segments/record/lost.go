@@ -20,11 +20,24 @@ const LostTopic = "rmq_sys_lost"
 // LostBytes is the least size of a record that stands in the place of a lost one of a topic.
 func LostBytes(topic string) int { return MinBytes + len(topic) + len(lostProperties) }
 
-// AppendLost appends a record of a given size, at least LostBytes, for a lost message of a queue.
-func AppendLost(dst []byte, key messages.QueueKey, size int, bornMs int64) ([]byte, error) {
+// Further names the further queues of a lost message and its queue offsets in them, as lists with commas (spec/store.md §6.4).
+type Further struct{ Names, Offsets string }
+
+// Bytes is how many bytes they add to LostBytes.
+func (f Further) Bytes() int { return len(f.properties()) - len(lostProperties) }
+
+func (f Further) properties() messages.Properties {
+	if f.Names == "" {
+		return lostProperties
+	}
+	return lostProperties.With(messages.PropertyMultiDispatch, f.Names).With(messages.PropertyMultiQueueOffset, f.Offsets)
+}
+
+// AppendLost appends a record of a given size, at least LostBytes and what further queues add, for a lost message of a queue.
+func AppendLost(dst []byte, key messages.QueueKey, further Further, size int, bornMs int64) ([]byte, error) {
 	m := messages.Message{
-		Topic: key.Topic, QueueID: key.QueueID, Flag: LostFlag, Properties: lostProperties, BornTimestampMs: bornMs,
-		Body: make([]byte, max(0, size-LostBytes(key.Topic))),
+		Topic: key.Topic, QueueID: key.QueueID, Flag: LostFlag, Properties: further.properties(), BornTimestampMs: bornMs,
+		Body: make([]byte, max(0, size-LostBytes(key.Topic)-further.Bytes())),
 	}
 	if key.Topic == LostTopic {
 		m.SysFlag = messages.SysFlagTransactionRollback

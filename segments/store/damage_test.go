@@ -379,6 +379,43 @@ func TestHolesAreClosed(t *testing.T) {
 	}
 }
 
+// TestAHoleKeepsFurtherQueues: what stands for lost messages of several queues belongs to each of them, first to the one that is no light
+// queue, so that recovering again cuts none.
+func TestAHoleKeepsFurtherQueues(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	for i := range 10 {
+		m := w.message(messages.QueueKey{Topic: "T", QueueID: 2}, strings.Repeat("x", i))
+		m.Properties = m.Properties.With(messages.PropertyMultiDispatch, "%LMQ%b,%LMQ%a,A").
+			With(messages.PropertyMultiQueueOffset, fmt.Sprintf("%d,%d,%d", i, i, i))
+		w.append(m)
+	}
+	w.put("B", 0, "behind them")
+	p := testParams()
+	p.MultiDispatch = true
+	reopen := func() (content, store.Report) {
+		s, err := store.Open(disk, p, testOptions())
+		require.NoError(t, err)
+		c, report := contentOf(t, s), s.Report
+		require.NoError(t, s.Close()) // as a kill does
+		return c, report
+	}
+	whole, _ := reopen()
+	require.Len(t, whole.Queues, 5)
+	lost := w.puts[7]
+	patchLog(t, disk, lost.from, zeroBytes(w.puts[9].to-lost.from))
+	first, report := reopen()
+	require.Contains(t, events(report), store.ClosedHole)
+	require.Equal(t, whole.Queues, first.Queues)
+	r, _, err := record.Parse(readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
+	require.NoError(t, err)
+	require.True(t, r.Lost())
+	require.NotContains(t, string(r.Topic), messages.LMQTopicPrefix)
+	second, report := reopen()
+	require.Equal(t, first, second)
+	require.Empty(t, report.Plan.Queues)
+}
+
 // TestAHoleStaysOpenWithoutACopy: nothing is written over what could not be copied.
 func TestAHoleStaysOpenWithoutACopy(t *testing.T) {
 	disk, w := killed(t, 100)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
@@ -17,12 +19,13 @@ import (
 var errNoFit = errors.New("the hole cannot be closed: no record fits")
 
 // Filler is what is written over a part of a hole: a record that stands in the place of a lost one, of the same size, topic
-// and queue offset, so that RocketMQ too keeps what follows; or a blank, at the end of a segment.
+// and queue offset, and further queues where there is room for their names, so that RocketMQ too keeps what follows; or a blank, at the end of a segment.
 type Filler struct {
 	Span
-	Blank  bool
-	Queue  messages.QueueKey // of the lost record; topic record.LostTopic when it is not known
-	Offset messages.QueueOffset
+	Blank   bool
+	Queue   messages.QueueKey // of the lost record; topic record.LostTopic when it is not known
+	Offset  messages.QueueOffset
+	Further record.Further // the other queues whose units name the same place
 }
 
 // planFillers decides what the holes are closed with.
@@ -89,8 +92,49 @@ func (j *judge) lostIn(h *Hole) ([]Filler, error) {
 	if len(lost) == 0 && h.own != nil {
 		lost = append(lost, *h.own)
 	}
-	slices.SortFunc(lost, func(a, b Filler) int { return cmp.Compare(a.From, b.From) })
-	return lost, err
+	return onePerPlace(lost), err
+}
+
+// onePerPlace sorts what queues name by its place. Of several that name the same one is the queue of the record, no light queue when
+// there is another, and the others become its further queues: without that the next recovery would cut them.
+func onePerPlace(lost []Filler) []Filler {
+	slices.SortFunc(lost, func(a, b Filler) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), compareLight(a.Queue, b.Queue), cmp.Compare(a.Queue.Topic, b.Queue.Topic),
+			cmp.Compare(a.Queue.QueueID, b.Queue.QueueID))
+	})
+	var all []Filler
+	for _, l := range lost {
+		if n := len(all); n > 0 && all[n-1].From == l.From {
+			all[n-1].share(l)
+			continue
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func compareLight(a, b messages.QueueKey) int {
+	light := func(k messages.QueueKey) int {
+		if strings.HasPrefix(k.Topic, messages.LMQTopicPrefix) {
+			return 1
+		}
+		return 0
+	}
+	return light(a) - light(b)
+}
+
+// share gives the record a further queue, if it may be one and there is room for its name.
+func (f *Filler) share(other Filler) {
+	if other.Span != f.Span || record.FurtherQueue(other.Queue.Topic, f.Queue.QueueID) != other.Queue {
+		return
+	}
+	further, at := record.Further{Names: other.Queue.Topic, Offsets: strconv.FormatInt(int64(other.Offset), 10)}, f.Further
+	if at.Names != "" {
+		further = record.Further{Names: at.Names + "," + further.Names, Offsets: at.Offsets + "," + further.Offsets}
+	}
+	if record.LostBytes(f.Queue.Topic)+further.Bytes() <= int(f.To-f.From) {
+		f.Further = further
+	}
 }
 
 func lostBy(u consumequeue.Unit, key messages.QueueKey, at messages.QueueOffset) Filler {
@@ -186,7 +230,7 @@ func (s *Store) fill(f Filler, storeMs int64) error {
 		b = append(b, make([]byte, size-record.BlankBytes)...) // nothing of what was there may be taken for a record again
 	} else {
 		var err error
-		if b, err = record.AppendLost(nil, f.Queue, size, storeMs); err != nil {
+		if b, err = record.AppendLost(nil, f.Queue, f.Further, size, storeMs); err != nil {
 			return err
 		}
 		record.SetPlace(b, f.Offset, f.From, storeMs)

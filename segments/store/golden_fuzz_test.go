@@ -58,7 +58,8 @@ func loadGolden(t testing.TB, name, scratch string) goldenDisk {
 
 // FuzzGoldenRecovery damages a file of any golden store: it opens, or is refused for a reason that has a name, and
 // opening it again gives the same. A checkpoint that is ahead of the log has the first recovery look less far back than the next one,
-// which then finds damage in a queue that the first one had no reason to look at; the one after that finds the same.
+// which then finds what the first one had no reason to look at; the one after that finds the same. After a
+// clean stop queues are not looked through: who reads a damaged unit is told, and the next recovery mends it.
 func FuzzGoldenRecovery(f *testing.F) {
 	names, scratch := golden.Names(), f.TempDir()
 	disks := make([]goldenDisk, len(names))
@@ -80,6 +81,14 @@ func FuzzGoldenRecovery(f *testing.F) {
 				"%s: %v", names[int(number)%len(names)], err)
 			return
 		}
+		if unsound := first.Queues.Verify(); first.Report.Plan.Clean && len(unsound) > 0 {
+			for _, err := range unsound {
+				require.ErrorAs(t, err, new(*segments.CorruptionError))
+			}
+			require.NoError(t, first.Close())
+			first, err = store.Open(d, g.params, testOptions())
+			require.NoError(t, err)
+		}
 		want, from := contentOf(t, first), first.Report.Plan.ScanFrom
 		require.NoError(t, first.Close())
 		again := func() (content, messages.PhysicalOffset) {
@@ -91,9 +100,10 @@ func FuzzGoldenRecovery(f *testing.F) {
 		}
 		got, further := again()
 		if further < from {
-			want.Queues = got.Queues
+			want.Queues, want.Next = got.Queues, got.Next
 			third, _ := again()
 			require.Equal(t, got.Queues, third.Queues)
+			require.Equal(t, got.Next, third.Next)
 		}
 		require.Equal(t, want.Bodies, got.Bodies)
 		require.Equal(t, want.Queues, got.Queues)

@@ -30,6 +30,7 @@ type Filler struct {
 
 // planFillers decides what the holes are closed with.
 func (p *planner) planFillers() error {
+	var own []*Filler
 	for i := range p.Holes {
 		h := &p.Holes[i]
 		if errors.Is(h.Err, ErrMissing) {
@@ -55,11 +56,54 @@ func (p *planner) planFillers() error {
 			}
 			h.Fill = append(h.Fill, fill...)
 		}
-		if own := h.own; own != nil && slices.Contains(h.Fill, *own) {
-			p.QueuesFrom = min(p.QueuesFrom, own.From) // its queue does not name it, and would give its place to another message
+		if h.own != nil && slices.Contains(h.Fill, *h.own) {
+			own = append(own, h.own)
 		}
 	}
+	return p.planOwn(own)
+}
+
+// planOwn has those records that stand for themselves dispatched: their queues do not name them, and would give their places to other
+// messages.
+func (p *planner) planOwn(own []*Filler) error {
+	again := false
+	for _, f := range own {
+		changed, err := p.judge.ownPlace(f)
+		if err != nil {
+			return err
+		}
+		again = again || changed
+	}
+	if again {
+		if err := p.judge.finish(); err != nil {
+			return err
+		}
+	}
+	for _, f := range own {
+		p.QueuesFrom = min(p.QueuesFrom, f.From)
+	}
 	return nil
+}
+
+// ownPlace judges a queue by a record that stands for itself, as the next recovery would; it tells whether the queue is to be mended.
+func (j *judge) ownPlace(f *Filler) (bool, error) {
+	v := j.verdicts.of([]byte(f.Queue.Topic), f.Queue.QueueID)
+	if v.q == nil || v.drop || f.Offset >= v.q.Max() || v.cut >= 0 && f.Offset >= v.cut || j.floors.isDeleted([]byte(f.Queue.Topic), f.From) {
+		return false, nil
+	}
+	if f.Offset < v.q.Min() {
+		j.dropQueue(v, fmt.Errorf("%w: queue offset %d", errNoBegin, f.Offset))
+		return true, nil
+	}
+	u, err := v.unitAt(f.Offset)
+	if err != nil || u.PhysicalOffset == f.From && u.End() == f.To || Names(j.log, u, v.key, f.Offset) == nil {
+		return false, err
+	}
+	at, err := v.endBelow(f.Offset, f.From)
+	if err == nil {
+		j.cutAt(v, at, f.From, fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, f.Offset, u.PhysicalOffset, f.From))
+	}
+	return true, err
 }
 
 // lostIn returns the records of a hole that the queues name, in order; without any the damaged record itself, when only its

@@ -47,7 +47,8 @@ func (a *Actor) warmStep() {
 	if n > 0 && s.Hold() {
 		err := actors.Protect("warm segment", func() error { return a.warmPages(s, u.from, n) })
 		s.Release()
-		if u.from += n; err == nil {
+		if err == nil {
+			u.from += n
 			a.self.Send(warmTick{})
 			return
 		}

@@ -30,7 +30,7 @@ type Filler struct {
 
 // planFillers decides what the holes are closed with.
 func (p *planner) planFillers() error {
-	var own []*Filler
+	var own []*Hole
 	for i := range p.Holes {
 		h := &p.Holes[i]
 		if errors.Is(h.Err, ErrMissing) {
@@ -57,53 +57,32 @@ func (p *planner) planFillers() error {
 			h.Fill = append(h.Fill, fill...)
 		}
 		if h.own != nil && slices.Contains(h.Fill, *h.own) {
-			own = append(own, h.own)
+			own = append(own, h)
 		}
 	}
 	return p.planOwn(own)
 }
 
-// planOwn has those records that stand for themselves dispatched: their queues do not name them, and would give their places to other
-// messages.
-func (p *planner) planOwn(own []*Filler) error {
-	again := false
-	for _, f := range own {
-		changed, err := p.judge.ownPlace(f)
+// planOwn judges queues by the records that stand for themselves, as the next recovery would: their queues do not name them, and would
+// give their places to other messages.
+func (p *planner) planOwn(own []*Hole) error {
+	for _, h := range own {
+		b, err := h.own.record(h.StoreMs)
 		if err != nil {
 			return err
 		}
-		again = again || changed
-	}
-	if again {
-		if err := p.judge.finish(); err != nil {
-			return err
+		r, _, err := record.Parse(b, true)
+		if err == nil {
+			err = p.judge.record(&r)
+		}
+		if err != nil {
+			return fmt.Errorf("what is to stand at %d: %w", h.own.From, err)
 		}
 	}
-	for _, f := range own {
-		p.QueuesFrom = min(p.QueuesFrom, f.From)
+	if len(own) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// ownPlace judges a queue by a record that stands for itself, as the next recovery would; it tells whether the queue is to be mended.
-func (j *judge) ownPlace(f *Filler) (bool, error) {
-	v := j.verdicts.of([]byte(f.Queue.Topic), f.Queue.QueueID)
-	if v.q == nil || v.drop || f.Offset >= v.q.Max() || v.cut >= 0 && f.Offset >= v.cut || j.floors.isDeleted([]byte(f.Queue.Topic), f.From) {
-		return false, nil
-	}
-	if f.Offset < v.q.Min() {
-		j.dropQueue(v, fmt.Errorf("%w: queue offset %d", errNoBegin, f.Offset))
-		return true, nil
-	}
-	u, err := v.unitAt(f.Offset)
-	if err != nil || u.PhysicalOffset == f.From && u.End() == f.To || Names(j.log, u, v.key, f.Offset) == nil {
-		return false, err
-	}
-	at, err := v.endBelow(f.Offset, f.From)
-	if err == nil {
-		j.cutAt(v, at, f.From, fmt.Errorf("%w: queue offset %d names %d, the record is at %d", errWrongUnit, f.Offset, u.PhysicalOffset, f.From))
-	}
-	return true, err
+	return p.judge.finish()
 }
 
 // lostIn returns the records of a hole that the queues name, in order; without any the damaged record itself, when only its
@@ -266,18 +245,25 @@ func (s *Store) keepHole(q *quarantine, h *Hole) bool {
 	return kept
 }
 
+// record is what a filler writes.
+func (f *Filler) record(storeMs int64) ([]byte, error) {
+	size := int(f.To - f.From)
+	if f.Blank {
+		b := record.AppendBlank(nil, int32(size))
+		return append(b, make([]byte, size-record.BlankBytes)...), nil // nothing of what was there may be taken for a record again
+	}
+	b, err := record.AppendLost(nil, f.Queue, f.Further, size, storeMs)
+	if err == nil {
+		record.SetPlace(b, f.Offset, f.From, storeMs)
+	}
+	return b, err
+}
+
 // fill writes one filler.
 func (s *Store) fill(f Filler, storeMs int64) error {
-	size := int(f.To - f.From)
-	b := record.AppendBlank(nil, int32(size))
-	if f.Blank {
-		b = append(b, make([]byte, size-record.BlankBytes)...) // nothing of what was there may be taken for a record again
-	} else {
-		var err error
-		if b, err = record.AppendLost(nil, f.Queue, f.Further, size, storeMs); err != nil {
-			return err
-		}
-		record.SetPlace(b, f.Offset, f.From, storeMs)
+	b, err := f.record(storeMs)
+	if err != nil {
+		return err
 	}
 	seg := s.Log.View().Find(int64(f.From))
 	if seg == nil {

@@ -8,7 +8,8 @@ type InSync struct {
 	Min     int      // nodes in sync, the leader among them, below which nothing is acknowledged
 }
 
-// SetInSync changes that. The answer is the confirmed offset: what was acknowledged before lies below it.
+// SetInSync changes that. The answer is the confirmed offset: what was acknowledged before lies below it. It comes once those that join
+// have everything below it: under load they lack something at any instant until they count. The next SetInSync ends the wait.
 //
 // Sender: the elector of the group. Receiver: replicator. Bound: one at a time.
 type SetInSync struct {

@@ -34,7 +34,8 @@ func (s *Store) Confirmed() messages.PhysicalOffset {
 }
 
 // SetInSync tells the leader of a group which replicas must have a put before it is acknowledged; before the first call nothing is. What
-// has been acknowledged before lies below the offset that is returned.
+// has been acknowledged before lies below the offset that is returned. It waits, until the context ends or it is called again, for those
+// that join to have that too.
 func (s *Store) SetInSync(ctx context.Context, set messages.InSync) (messages.PhysicalOffset, error) {
 	if s.opt.Group == nil || s.replicas == nil {
 		return 0, ErrNoLeader

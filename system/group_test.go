@@ -99,6 +99,46 @@ func TestALeaderAcknowledgesWhatEveryReplicaInSyncHas(t *testing.T) {
 	sameLog(t, md, bd)
 }
 
+// A replica that joins under load lacks something at any instant: it counts, and then it is waited for.
+func TestAReplicaThatJoinsIsWaitedFor(t *testing.T) {
+	var fenced atomic.Bool
+	m := open(t, leader(memfs.New(), &fenced))
+	b := open(t, replica(memfs.New(), "b"))
+	inSync(t, m, 1)
+	r, err := m.Put(t.Context(), message("T", 0, "acknowledged without it"))
+	require.NoError(t, err)
+	require.Equal(t, messages.PutOK, r.Status)
+	join := func(ctx context.Context) chan error {
+		joined := make(chan error, 1)
+		go func() {
+			at, err := m.SetInSync(ctx, messages.InSync{Joining: []string{"b"}, Min: 1})
+			if err == nil && (at != r.End() || b.Status().WrittenTo < at) {
+				err = fmt.Errorf("it joins at %d, what is acknowledged ends at %d", at, r.End())
+			}
+			joined <- err
+		}()
+		return joined
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	given := join(ctx)
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	waits := join(t.Context())
+	until(t, "it counts", func() bool {
+		r, err := m.Put(t.Context(), message("T", 0, "not acknowledged without it"))
+		return err == nil && r.Status == messages.FlushSlaveTimeout
+	})
+	require.Empty(t, waits)
+	inSync(t, m, 1)
+	require.ErrorIs(t, <-waits, messages.ErrClosed, "it was called again")
+	r, err = m.Put(t.Context(), message("T", 0, "and again without it"))
+	require.NoError(t, err)
+	require.Equal(t, messages.PutOK, r.Status)
+	waits = join(t.Context())
+	b.FollowLeader(m.HAAddress())
+	require.NoError(t, <-waits)
+}
+
 func TestALeaderWhoseLeaseMayHavePassedOnAcknowledgesNothing(t *testing.T) {
 	var fenced atomic.Bool
 	opt := leader(memfs.New(), &fenced)

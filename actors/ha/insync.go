@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"net"
+	"slices"
 	"sync/atomic"
 
 	"github.com/actormq/actormq/messages"
@@ -36,7 +37,9 @@ func parseConfirmed(b []byte) (messages.PhysicalOffset, bool) {
 
 // inSync is what a leader's replicator knows of its group.
 type inSync struct {
-	set       *messages.InSync // nil: nothing is confirmed yet
+	set       *messages.InSync    // nil: nothing is confirmed yet
+	joining   *messages.SetInSync // to be answered once those that join have what lies below before
+	before    int64
 	acked     map[string]int64 // of nodes whose connections have ended
 	confirmed atomic.Int64     // every node in sync has everything below; never goes back
 }
@@ -51,9 +54,29 @@ func (r *Replicator) setInSync(m messages.SetInSync) {
 		m.Refuse(messages.ErrClosed)
 		return
 	}
+	r.refuseJoining()
 	r.sync.set = &m.InSync
 	r.settle()
-	m.Answer.Complete(r.Confirmed(), nil)
+	r.sync.joining, r.sync.before = &m, r.sync.confirmed.Load()
+	r.joined()
+}
+
+// joined answers when those that join have everything that was acknowledged before they counted.
+func (r *Replicator) joined() {
+	m := r.sync.joining
+	if m == nil || slices.ContainsFunc(m.Joining, func(node string) bool { return r.ackedBy(node) < r.sync.before }) {
+		return
+	}
+	r.sync.joining = nil
+	m.Answer.Complete(messages.PhysicalOffset(r.sync.before), nil)
+}
+
+// refuseJoining ends the wait for those that join.
+func (r *Replicator) refuseJoining() {
+	if m := r.sync.joining; m != nil {
+		r.sync.joining = nil
+		m.Refuse(messages.ErrClosed)
+	}
 }
 
 // confirm looks how far the slowest node in sync is, and tells whether enough of them are.
@@ -92,7 +115,9 @@ func (r *Replicator) settled() messages.PhysicalOffset {
 		}
 		return messages.PhysicalOffset(r.best.Load())
 	}
-	if !r.confirm() {
+	enough := r.confirm()
+	r.joined()
+	if !enough {
 		return -1
 	}
 	return r.Confirmed()

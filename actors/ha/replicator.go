@@ -353,4 +353,5 @@ func (r *Replicator) stopping() {
 		r.deadline.Stop()
 	}
 	r.giveUp()
+	r.refuseJoining()
 }

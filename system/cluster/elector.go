@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +33,7 @@ type elector struct {
 
 	joining string                  // of a leader: the node that is about to be in sync
 	caught  map[string]time.Time    // of a leader: when each node last had everything
-	end     messages.PhysicalOffset // of a leader's log, at the last look
+	end     messages.PhysicalOffset // of a leader's log, at the last look; above everything before the first one
 	short   bool                    // of a leader: puts are refused, too few nodes are in sync
 
 	carrying  bool // what is carried with the log is being looked at
@@ -173,7 +174,7 @@ func (e *elector) open() {
 	}
 	self, cutAt := e.self, e.cutAt
 	t.diverged = func(at messages.PhysicalOffset) { self.Send(diverged{term: t, at: at}) }
-	e.term, e.changing, e.cutAt, e.joining, e.short = t, true, -1, "", false
+	e.term, e.changing, e.cutAt, e.joining, e.short, e.end = t, true, -1, "", false, math.MaxInt64
 	clear(e.caught)
 	go func() {
 		self.Send(opened{term: t, err: actors.Protect("open the store", func() error { return t.open(cutAt) })})

@@ -280,7 +280,7 @@ func TestSendToARetryTopic(t *testing.T) {
 	require.Equal(t, "%DLQ%g", again("16").Topic, "the group's own limit")
 }
 
-// TestALimitOfATopicRefusesWhatIsMore: with SYSTEM_BUSY and the reason; each message of a batch counts, and the limit can be
+// TestALimitOfATopicRefusesWhatIsMore: with SERVICE_NOT_AVAILABLE, on which clients of 4.x try again, and the reason; each message of a batch counts, and the limit can be
 // taken back while the node runs.
 func TestALimitOfATopicRefusesWhatIsMore(t *testing.T) {
 	w := run(t)
@@ -298,11 +298,20 @@ func TestALimitOfATopicRefusesWhatIsMore(t *testing.T) {
 	c := w.dial("broker")
 	require.Equal(t, remoting.ResponseSuccess, c.ask(batch).Code)
 	a := c.ask(sending("T", "b", "e", "1"))
-	require.Equal(t, remoting.ResponseSystemBusy, a.Code)
+	require.Equal(t, remoting.ResponseServiceNotAvailable, a.Code)
 	require.Contains(t, a.Remark, "[TOPIC_LIMIT]")
 	require.Contains(t, a.Remark, "T takes 3 messages a second")
-	require.EqualValues(t, 1, w.node.Broker().Limited.Load())
+	require.EqualValues(t, 1, w.node.Broker().Limited.Messages.Load())
+	require.Zero(t, w.node.Broker().Limited.Bytes.Load())
 	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("free", "b", "e", "1")).Code)
+	policy.Limits, err = broker.ParseLimits("*=,10")
+	require.NoError(t, err)
+	w.node.Broker().SetPolicy(policy)
+	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "twelve bytes", "e", "1")).Code, "nothing had passed")
+	a = c.ask(sending("T", "twelve bytes", "e", "1"))
+	require.Equal(t, remoting.ResponseServiceNotAvailable, a.Code)
+	require.Contains(t, a.Remark, "T takes 10 bytes a second")
+	require.EqualValues(t, 1, w.node.Broker().Limited.Bytes.Load())
 	policy.Limits = nil
 	w.node.Broker().SetPolicy(policy)
 	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "b", "e", "1")).Code)

@@ -71,8 +71,8 @@ func Code(err error) (code int, remark string) {
 		return remoting.ResponseTopicNotExist, err.Error()
 	case errors.Is(err, messages.ErrGroupNotExist):
 		return remoting.ResponseSubscriptionGroupNotExist, err.Error()
-	case errors.Is(err, ErrLimited):
-		return remoting.ResponseSystemBusy, "[TOPIC_LIMIT]" + err.Error()
+	case errors.Is(err, ErrLimited): // Java clients of 4.x do not try again on SYSTEM_BUSY
+		return remoting.ResponseServiceNotAvailable, "[TOPIC_LIMIT]" + err.Error()
 	case errors.Is(err, messages.ErrBusy):
 		return remoting.ResponseSystemBusy, "[OVERLOAD]system busy, start flow control for a while"
 	case errors.Is(err, messages.ErrClosed), errors.Is(err, messages.ErrFailed):

@@ -135,7 +135,8 @@ type Broker struct {
 	Transactions *transaction.Keeper // nil: a slave has none
 	OnPolicy     func()              // nil, or is called after each change of the policy
 
-	Limited atomic.Int64 // sends that were refused by a limit of their topic
+	// Limited counts the sends that were refused by a limit of their topic.
+	Limited struct{ Messages, Bytes atomic.Int64 }
 
 	policy atomic.Pointer[Policy]
 }

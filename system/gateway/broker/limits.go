@@ -17,6 +17,8 @@ var (
 	ErrLimits = errors.New("bad limits of topics")
 	// ErrLimited: more is sent to a topic than its limit allows.
 	ErrLimited = errors.New("the topic's limit is reached")
+
+	errLimitedBytes = fmt.Errorf("%w in bytes", ErrLimited)
 )
 
 // Limits bound what may be sent to topics in a second. They are safe for concurrent use.
@@ -130,7 +132,7 @@ func (l *Limits) Take(topic string, own bool, count, bytes int, at time.Time) er
 		if one.messages.perSecond != 0 {
 			one.messages.next.Add(-one.messages.cost(count)) // they did not pass
 		}
-		return fmt.Errorf("%w: %s takes %d bytes a second", ErrLimited, topic, one.bytes.perSecond)
+		return fmt.Errorf("%w: %s takes %d bytes a second", errLimitedBytes, topic, one.bytes.perSecond)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -22,12 +23,16 @@ func (b *Broker) Admit(at time.Time, unrouted bool) error {
 }
 
 // Limit counts a send of a client, of so many messages and bytes, and refuses it with ErrLimited when that is more than the topic's limit
-// allows: clients try again, at another broker if there is one.
+// allows, with a code on which clients try again, at another broker if there is one.
 func (b *Broker) Limit(topic string, count, bytes int, at time.Time, client string) error {
 	own := b.Topics.IsSystem(topic) || messages.IsGroupTopic(topic)
 	err := b.Policy().Limits.Take(topic, own, count, bytes, at)
 	if err != nil {
-		b.Limited.Add(1)
+		if errors.Is(err, errLimitedBytes) {
+			b.Limited.Bytes.Add(1)
+		} else {
+			b.Limited.Messages.Add(1)
+		}
 		b.Noise.Warn().Err(err).Str("client", client).Msg("a send is refused")
 	}
 	return err

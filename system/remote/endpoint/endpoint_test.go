@@ -245,6 +245,6 @@ func TestPutsThatThePolicyRefuses(t *testing.T) {
 	p.hear(wire.KindPutResult, 3, &wire.PutResult{})
 	p.say(wire.KindPut, 4, put("Slow", "c"))
 	p.refused(4, wire.Code_BUSY)
-	require.Equal(t, int64(1), b.Limited.Load())
+	require.Equal(t, int64(1), b.Limited.Bytes.Load())
 	require.Equal(t, 1, stored(t, n.Store, "Slow"))
 }

@@ -242,7 +242,7 @@ func (r *Replicator) wake() {
 }
 
 func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
-	if r.stopped || len(r.replicas) >= maxReplicas {
+	if r.stopped || len(r.replicas) >= maxReplicas && !r.dropSilent(ctx) {
 		_ = conn.Close()
 		return
 	}
@@ -265,6 +265,21 @@ func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
 	s.grown = x.grown
 	r.replicas[x.id] = x
 	x.sender.Send(begin{})
+}
+
+// dropSilent drops the oldest connection without a report, if there is one: a slave reports at once, so what connects and says nothing
+// keeps nobody out.
+func (r *Replicator) dropSilent(ctx actor.Context) bool {
+	oldest := (*replica)(nil)
+	for _, x := range r.replicas {
+		if !x.reports && (oldest == nil || x.id < oldest.id) {
+			oldest = x
+		}
+	}
+	if oldest != nil {
+		r.ended(ctx, ended{id: oldest.id})
+	}
+	return oldest != nil
 }
 
 func (r *Replicator) reported(id int) {

@@ -111,18 +111,43 @@ func TestTheFramesOfTheSpecification(t *testing.T) { // spec/store.md §17.13
 	}
 }
 
-func TestTooManyConnectionsAreClosed(t *testing.T) {
-	r := serve(t, vectors(t))
-	var last net.Conn
-	for i := range 65 {
+// many opens connections that send what is said, and waits for an answer where there is one to come.
+func many(t *testing.T, r *ha.Replicator, n int, report []byte) []net.Conn {
+	t.Helper()
+	all := make([]net.Conn, n)
+	for i := range all {
 		c, err := net.Dial("tcp", r.Address())
 		require.NoError(t, err, fmt.Sprint(i))
-		defer func() { _ = c.Close() }()
-		last = c
+		t.Cleanup(func() { _ = c.Close() })
+		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		_, err = c.Write(report)
+		require.NoError(t, err)
+		if len(report) == 8 {
+			_, err = io.ReadFull(c, make([]byte, 12))
+			require.NoError(t, err)
+		}
+		all[i] = c
 	}
-	require.NoError(t, last.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err := last.Read(make([]byte, 1))
+	return all
+}
+
+func requireClosed(t *testing.T, c net.Conn) {
+	t.Helper()
+	_, err := c.Read(make([]byte, 1))
 	require.Error(t, err)
 	var slow net.Error
 	require.False(t, errors.As(err, &slow) && slow.Timeout(), "it was closed")
+}
+
+func TestTooManySlavesAreClosed(t *testing.T) {
+	r := serve(t, vectors(t))
+	many(t, r, 64, make([]byte, 8))
+	requireClosed(t, many(t, r, 1, nil)[0])
+}
+
+func TestSilentConnectionsKeepNoSlaveOut(t *testing.T) {
+	r := serve(t, vectors(t))
+	silent := many(t, r, 64, []byte("half"))
+	many(t, r, 1, make([]byte, 8)) // is served
+	requireClosed(t, silent[0])
 }

@@ -203,8 +203,12 @@ func TestBadFilesAreRefused(t *testing.T) {
 		"accounts: [{accessKey: LongEnough, secretKey: LongEnough, defaultTopicPerms: PUB}]":       "defaultTopicPerms",
 		"accounts: [{accessKey: LongEnough, secretKey: LongEnough, whiteRemoteAddress: 1.2}]":      "fields",
 		"accounts: [{accessKey: LongEnough, secretKey: LongEnough, groupPerms: [\"g=DENY|SUB\"]}]": "stand alone",
-		"accounts: {":                           "plain_acl.yml",
-		"globalWhiteRemoteAddresses: [1.2.3.x]": "1.2.3.x",
+		"accounts: {":   "plain_acl.yml",
+		"":              "is empty",
+		"# accounts:\n": "is empty",
+		"accounts:\n":   "nobody could do anything",
+		"globalWhiteRemoteAddresses: [1.2.3.4]\n---\naccounts: []": "more than one document",
+		"globalWhiteRemoteAddresses: [1.2.3.x]":                    "1.2.3.x",
 	} {
 		_, err := rulesOf([]fileText{{name: "plain_acl.yml", content: []byte(text)}})
 		require.ErrorIs(t, err, ErrRules, text)

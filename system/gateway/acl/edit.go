@@ -18,10 +18,7 @@ func (t text) edit(now time.Time, do func(root *yaml.Node) error) (text, error) 
 	if err := yaml.Unmarshal(t.content, &document); err != nil {
 		return t, fmt.Errorf("%w: %s: %w", ErrRules, t.name, err)
 	}
-	if document.Kind == 0 {
-		document = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
-	}
-	root := document.Content[0]
+	root := document.Content[0] // an empty file is none of the rules'
 	if err := do(root); err != nil {
 		return t, err
 	}

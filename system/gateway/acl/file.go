@@ -50,13 +50,19 @@ func (f *file) version() remoting.DataVersion {
 }
 
 // parse reads a file. A word that is not known is an error: one that is misspelt would else take a permission away, or leave one
-// out, without anybody noticing.
+// out, without anybody noticing. So is a file that is empty, as one is that an editor is about to write, and what follows the
+// first document.
 func parse(name string, text []byte) (*file, error) {
 	f := &file{}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(f); err != nil && !errors.Is(err, io.EOF) {
+	if err := d.Decode(f); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s is empty", ErrRules, name)
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRules, name, err)
+	}
+	if err := d.Decode(&file{}); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s: there is more than one document in it", ErrRules, name)
 	}
 	return f, nil
 }

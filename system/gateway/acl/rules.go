@@ -63,6 +63,9 @@ func rulesOf(texts []text) (*Rules, error) {
 			}
 		}
 	}
+	if len(bad) == 0 && len(r.accounts) == 0 && len(r.global) == 0 {
+		bad = append(bad, fmt.Errorf("%w: neither accounts nor globalWhiteRemoteAddresses: nobody could do anything", ErrRules))
+	}
 	if err := errors.Join(bad...); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ var (
 // doors lets connections in: no more than maxConnections, that speak the protocol, and under TLS. It knows all of them.
 type doors struct {
 	inner   credentials.TransportCredentials
-	log     zerolog.Logger
+	noise   zerolog.Logger // see guard
 	refused atomic.Int64
 
 	knocked chan struct{} // closed when the first one has come
@@ -49,7 +49,7 @@ func (d *doors) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, e
 			return nil, nil, io.EOF // who says nothing has only looked whether the port is open
 		}
 		d.refused.Add(1)
-		d.log.Warn().Err(err).Stringer("peer", raw.RemoteAddr()).Msg("a connection to the remote port is refused")
+		d.noise.Warn().Err(err).Stringer("peer", raw.RemoteAddr()).Msg("a connection to the remote port is refused")
 		return nil, nil, err
 	}
 	return conn, info, nil
@@ -135,7 +135,7 @@ func (v *visitor) Close() error {
 		d.mu.Unlock()
 		if v.inside.Load() && !v.introduced.Load() && !closed {
 			d.refused.Add(1)
-			d.log.Warn().Err(errSilent).Stringer("peer", v.RemoteAddr()).Msg("a connection to the remote port is refused")
+			d.noise.Warn().Err(errSilent).Stringer("peer", v.RemoteAddr()).Msg("a connection to the remote port is refused")
 		}
 	})
 	return v.Conn.Close()

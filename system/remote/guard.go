@@ -31,6 +31,7 @@ type guard struct {
 	open     []string
 	anywhere bool // a peer may introduce itself with any address: its certificate says who it is
 	log      zerolog.Logger
+	noise    zerolog.Logger // for what peers can cause at will: a few lines a minute
 	self     atomic.Pointer[string]
 	refusals atomic.Int64
 	streams  sync.WaitGroup
@@ -40,7 +41,7 @@ type guard struct {
 }
 
 func newGuard(cfg Config) *guard {
-	return &guard{open: cfg.Open, anywhere: cfg.mutual(), log: cfg.Logger, gates: map[string]*gate{}}
+	return &guard{open: cfg.Open, anywhere: cfg.mutual(), log: cfg.Logger, noise: cfg.noise, gates: map[string]*gate{}}
 }
 
 // unary refuses the library's calls beside the stream: it panics in them.
@@ -66,7 +67,7 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, 
 
 func (g *guard) refuse(ctx context.Context, why error) {
 	g.refusals.Add(1)
-	e := g.log.Warn().Err(why)
+	e := g.noise.Warn().Err(why)
 	if p, ok := peer.FromContext(ctx); ok {
 		e = e.Stringer("peer", p.Addr)
 	}

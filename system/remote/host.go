@@ -51,6 +51,7 @@ type Config struct {
 	TLS    func() (server, client *tls.Config)
 	Open   []string // names of the actors that peers may send to
 	Logger zerolog.Logger
+	noise  zerolog.Logger // for what peers can cause at will
 }
 
 func (c Config) validate() error {
@@ -103,6 +104,9 @@ type Host struct {
 	stopped  sync.Once
 }
 
+// linesAMinute are as many as peers can cause by breaking rules; Refused counts all.
+const linesAMinute = 10
+
 // Start opens the port. What the library panics at comes as an error.
 func Start(cfg Config) (h *Host, err error) {
 	if err := cfg.validate(); err != nil {
@@ -113,9 +117,10 @@ func Start(cfg Config) (h *Host, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: port %q", ErrConfig, text)
 	}
+	cfg.noise = cfg.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute})
 	h = &Host{
 		System: actor.NewActorSystem(system.ActorLogging(cfg.Logger), actor.WithDeadLetterThrottleInterval(10*time.Millisecond)),
-		cfg:    cfg, guard: newGuard(cfg), doors: &doors{log: cfg.Logger, open: map[*visitor]struct{}{}, knocked: make(chan struct{})},
+		cfg:    cfg, guard: newGuard(cfg), doors: &doors{noise: cfg.noise, open: map[*visitor]struct{}{}, knocked: make(chan struct{})},
 		farewells: farewells{streams: map[*outgoing]struct{}{}, ending: map[string]int{}},
 	}
 	h.stopping, h.stop = context.WithCancel(context.Background())

@@ -11,7 +11,23 @@ type Retention struct {
 	CleanForcibly    int           // diskSpaceCleanForciblyRatio, %: above it files go before they expire; default 85
 	WarningPercent   int           // diskSpaceWarningLevelRatio, %: above it puts are refused; default 90
 	NoForcedCleaning bool          // cleanFileForciblyEnable=false: files never go before they expire
+
+	// KeepUnread (keepUnreadMessages) keeps an expired file while a consumer group has not read all of it, if the group was seen in
+	// UnreadGroupTimeout (keepUnreadGroupTimeout; default 168 h), up to UnreadMaxUsed (keepUnreadMaxUsedSpaceRatio, %; default 80).
+	KeepUnread         bool
+	UnreadGroupTimeout time.Duration
+	UnreadMaxUsed      int
 }
+
+// Reader is a consumer group, and the queue offset up to which it has read a queue.
+type Reader struct {
+	Group string
+	Next  QueueOffset
+}
+
+// Readers tells how far the slowest consumer group that was seen within a time has read each queue. A queue that no group reads, or
+// that all have read to its end, need not be in the answer.
+type Readers func(seen time.Duration) map[QueueKey]Reader
 
 // SpaceProblem tells the cleaner that a part of the store finds no room on the disk, or has found it again.
 type SpaceProblem struct {

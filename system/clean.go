@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/cleaner"
@@ -29,8 +30,8 @@ func (s *Store) newCleaner() *cleaner.Actor {
 		decide = s.planCleaning
 	}
 	return cleaner.New(cleaner.Config{
-		Decide: decide,
-		Disk:   o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
+		Decide: decide, Readers: s.slowestReaders,
+		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
 		Policy:      cleaner.PolicyOf(o.Retention, o.SegmentBytes),
 		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
 		Safe: func() messages.PhysicalOffset {
@@ -90,6 +91,18 @@ func (s *Store) SetRetention(r messages.Retention) error {
 
 // Retention is what SetRetention has set last, else that of the options, defaults filled in.
 func (s *Store) Retention() messages.Retention { return *s.retention.Load() }
+
+// SetReaders says who knows how far consumer groups have read, for Retention.KeepUnread: a store has no groups. Until it is
+// called nothing counts as read. One goroutine at a time calls the function, every CleanInterval.
+func (s *Store) SetReaders(readers messages.Readers) { s.readers.Store(&readers) }
+
+func (s *Store) slowestReaders(seen time.Duration) (map[messages.QueueKey]messages.Reader, bool) {
+	readers := s.readers.Load()
+	if readers == nil {
+		return nil, false
+	}
+	return (*readers)(seen), true
+}
 
 // DeleteExpiredFiles has expired commit-log files deleted now, whatever the hour; it does not wait for that.
 func (s *Store) DeleteExpiredFiles() error {

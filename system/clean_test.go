@@ -318,3 +318,55 @@ func TestAnExpiredQueueKeepsItsOffsets(t *testing.T) {
 		closeIn(t, s)
 	})
 }
+
+// Expired files are kept while a group has not read them, up to a limit of the disk's use.
+func TestUnreadFilesAreKeptUntilTheDiskIsTooFull(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.Retention = messages.Retention{
+			FileReservedTime: time.Minute, MaxUsedPercent: 10, KeepUnread: true, UnreadGroupTimeout: time.Hour, NoForcedCleaning: true,
+		}
+		s := openIn(t, opt)
+		key := messages.QueueKey{Topic: "T"}
+		var third messages.QueueOffset // the first message of the third file
+		for end := messages.PhysicalOffset(0); end < 6*seg; {
+			r, err := s.Put(t.Context(), message("T", 0, strings.Repeat("x", 900)))
+			require.NoError(t, err)
+			if end = r.End(); end <= 2*seg {
+				third = r.QueueOffset + 1
+			}
+		}
+		disk.SetCapacity(used(t, disk) * 100 / 50)
+		begin := func() int64 {
+			require.NoError(t, s.DeleteExpiredFiles())
+			sleep(time.Minute)
+			first, _ := s.LogRange()
+			return int64(first)
+		}
+		sleep(2 * time.Minute)
+		require.Zero(t, begin(), "nobody knows yet who has read what")
+
+		next, asked := messages.QueueOffset(1), time.Duration(0)
+		s.SetReaders(func(seen time.Duration) map[messages.QueueKey]messages.Reader {
+			asked = seen
+			return map[messages.QueueKey]messages.Reader{
+				key: {Group: "g", Next: next}, {Topic: "Unknown"}: {Group: "g", Next: 5}, {Topic: "Idle"}: {Group: "g"},
+			}
+		})
+		require.Zero(t, begin())
+		require.Equal(t, time.Hour, asked)
+		next = third
+		require.EqualValues(t, 2*seg, begin())
+		next = third - 1 // what is gone keeps nothing
+		require.EqualValues(t, 2*seg, begin())
+		require.Zero(t, s.Cleaning().Cleaned.Unread)
+
+		disk.SetCapacity(used(t, disk) * 100 / 82)
+		require.EqualValues(t, 6*seg, begin(), "the disk is too full to wait")
+		require.EqualValues(t, 4, s.Cleaning().Cleaned.Unread, "and that is counted")
+		require.Zero(t, s.Cleaning().Cleaned.Unexpired)
+		disk.SetCapacity(0)
+		closeIn(t, s)
+	})
+}

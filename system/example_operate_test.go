@@ -96,8 +96,11 @@ func ExampleStore_SetRetention() {
 	store := openExample(system.Options{})
 	menu(store, "two coffees")
 	ctx := context.Background()
-	must(store.SetRetention(messages.Retention{FileReservedTime: 7 * 24 * time.Hour}))
+	must(store.SetRetention(messages.Retention{FileReservedTime: 7 * 24 * time.Hour, KeepUnread: true}))
 	fmt.Println(store.Retention().FileReservedTime)
+	store.SetReaders(func(time.Duration) map[messages.QueueKey]messages.Reader { // who has still to read what
+		return map[messages.QueueKey]messages.Reader{orders: {Group: "kitchen", Next: 1}}
+	})
 	must(store.DeleteExpiredFiles()) // now, whatever the hour
 	must(store.DeleteExpiredQueues(ctx))
 	must(store.DeleteUnusedTopics(ctx, func(topic string) bool { return topic == "orders" }))

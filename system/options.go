@@ -179,6 +179,8 @@ func retentionDefaults(r messages.Retention) messages.Retention {
 	r.MaxUsedPercent = min(max(r.MaxUsedPercent, 10), 95) // as RocketMQ does
 	def(&r.CleanForcibly, 85)
 	def(&r.WarningPercent, 90)
+	def(&r.UnreadMaxUsed, 80)
+	def(&r.UnreadGroupTimeout, 7*24*time.Hour)
 	return r
 }
 
@@ -268,7 +270,12 @@ func validRetention(r messages.Retention) error {
 	if r.FileReservedTime <= 0 {
 		bad = append(bad, fmt.Errorf("FileReservedTime is %v: more than 0", r.FileReservedTime))
 	}
-	for name, percent := range map[string]int{"CleanForcibly": r.CleanForcibly, "WarningPercent": r.WarningPercent} {
+	if r.UnreadGroupTimeout <= 0 {
+		bad = append(bad, fmt.Errorf("UnreadGroupTimeout is %v: more than 0", r.UnreadGroupTimeout))
+	}
+	for name, percent := range map[string]int{
+		"CleanForcibly": r.CleanForcibly, "WarningPercent": r.WarningPercent, "UnreadMaxUsed": r.UnreadMaxUsed,
+	} {
 		if percent < 1 || percent > 100 {
 			bad = append(bad, fmt.Errorf("%s is %d: 1 to 100 percent", name, percent))
 		}

@@ -72,6 +72,7 @@ type Store struct {
 	failure   failure
 	marking   sync.WaitGroup                     // of the marker that a failed sync leaves
 	retention atomic.Pointer[messages.Retention] // in force
+	readers   atomic.Pointer[messages.Readers]   // nil: nobody knows
 	closing   sync.Once
 	closed    chan struct{} // closed when Close begins
 	stopped   error         // what Close returned; valid after closing

@@ -34,6 +34,11 @@ type Config struct {
 	// Safe is the physical offset below which everything is dispatched and durable, and copied to whom it must be.
 	Safe func() messages.PhysicalOffset
 
+	// Readers tells how far the slowest consumer group that was seen within a time has read each queue; queues that none has
+	// read, or all have read to their ends, need not be there. It is false while nobody can tell: then nothing counts as
+	// read. One round at a time calls it.
+	Readers func(seen time.Duration) (map[messages.QueueKey]messages.Reader, bool)
+
 	QueueBuilder, Indexer, Allocator actors.Peer
 
 	FirstRound       time.Duration // 0: 60 s

@@ -38,14 +38,15 @@ type round struct {
 	failed  time.Time               // of the last attempt to delete a file
 	raised  messages.PhysicalOffset // the queues' minimums are those of a log that begins here
 	min     messages.PhysicalOffset // queue and index files too
+	waited  string                  // the group that the log was told files are kept for
 
 	done Cleaned
 }
 
 // Cleaned is what rounds have done so far.
 type Cleaned struct {
-	Segments, Unexpired, QueueFiles int64
-	Hanging                         int // segments whose files wait for their readers
+	Segments, Unexpired, Unread, QueueFiles int64
+	Hanging                                 int // segments whose files wait for their readers
 }
 
 // run does the round and returns the errors that it has met. The context ends it early.
@@ -58,6 +59,7 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
+	errs = append(errs, r.markUnread())
 	plan, err := r.decide(ctx)
 	if plan.Delete > 0 {
 		err = errors.Join(err, r.delete(ctx, plan))
@@ -143,6 +145,10 @@ func (r *round) delete(ctx context.Context, plan Plan) error {
 	}
 	r.cfg.Logger.Info().Str("why", plan.Why).Int("segments", plan.Delete).Int("not_expired", plan.Unexpired).
 		Msg("deleting the oldest commit-log files")
+	if plan.Unread > 0 {
+		r.cfg.Logger.Warn().Int("segments", plan.Unread).Int("keepUnreadMaxUsedSpaceRatio", r.policy.UnreadMaxUsed).
+			Msg("the disk is too full to keep commit-log files for consumer groups that have not read them")
+	}
 	for i := range plan.Delete {
 		seg := r.cfg.Log.DropFirst(r.plan.Safe)
 		if seg == nil {
@@ -150,8 +156,11 @@ func (r *round) delete(ctx context.Context, plan Plan) error {
 		}
 		r.leave(seg)
 		r.done.Segments++
-		if i >= plan.Delete-plan.Unexpired {
+		switch {
+		case i >= plan.Delete-plan.Unexpired:
 			r.done.Unexpired++
+		case r.plan.Segments[i].Unread:
+			r.done.Unread++
 		}
 	}
 	return nil

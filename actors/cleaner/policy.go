@@ -26,6 +26,9 @@ type Policy struct {
 	CleanForcibly int           // diskSpaceCleanForciblyRatio
 	Warning       int           // diskSpaceWarningLevelRatio
 	Forced        bool          // cleanFileForciblyEnable: what has not expired may go too
+	KeepUnread    bool          // keepUnreadMessages
+	UnreadMaxUsed int           // keepUnreadMaxUsedSpaceRatio: above it what is unread goes as what is read
+	GroupTimeout  time.Duration // keepUnreadGroupTimeout
 	SegmentBytes  int64
 }
 
@@ -35,6 +38,7 @@ func PolicyOf(r messages.Retention, segmentBytes int64) Policy {
 	return Policy{
 		Reserved: r.FileReservedTime, Hours: hours, MaxUsed: r.MaxUsedPercent, CleanForcibly: r.CleanForcibly,
 		Warning: r.WarningPercent, Forced: !r.NoForcedCleaning, SegmentBytes: segmentBytes,
+		KeepUnread: r.KeepUnread, UnreadMaxUsed: r.UnreadMaxUsed, GroupTimeout: r.UnreadGroupTimeout,
 	}
 }
 
@@ -58,6 +62,7 @@ func (d DiskUse) percent() int {
 type OldSegment struct {
 	End      messages.PhysicalOffset
 	NewestMs int64 // nothing in it was stored later
+	Unread   bool  // a consumer group has still to read some of it; only with KeepUnread
 }
 
 // Situation is what a round is planned from.
@@ -76,6 +81,7 @@ type Situation struct {
 type Plan struct {
 	Delete    int    // of the oldest segments
 	Unexpired int    // how many of them have not expired
+	Unread    int    // how many of them have expired, and have not been read
 	Why       string // for the log
 }
 
@@ -85,17 +91,21 @@ func (p Policy) Plan(s Situation) Plan {
 	if why == "" {
 		return Plan{}
 	}
-	expired, allowed := 0, 0
+	keep := !p.pressed(s)
+	expired, allowed, unread := 0, 0, 0
 	for _, seg := range s.Segments[:min(len(s.Segments), maxRound)] {
 		if seg.End > s.Safe {
 			break
 		}
-		if allowed == expired && s.Now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved {
+		if allowed == expired && p.expired(seg, s.Now) && !(seg.Unread && keep) {
 			expired++
+			if seg.Unread {
+				unread++
+			}
 		}
 		allowed++
 	}
-	plan := Plan{Delete: expired, Why: why}
+	plan := Plan{Delete: expired, Unread: unread, Why: why}
 	if forced := min(p.needed(s), allowed); p.Forced && forced > expired {
 		plan.Delete, plan.Unexpired = forced, forced-expired
 	}
@@ -119,6 +129,17 @@ func (p Policy) due(s Situation) string {
 		return "it is the hour of deleteWhen"
 	}
 	return ""
+}
+
+// expired tells whether all of a segment has.
+func (p Policy) expired(seg OldSegment, now time.Time) bool {
+	return now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved
+}
+
+// pressed tells whether the disk is too full to keep what has expired because it is unread.
+func (p Policy) pressed(s Situation) bool {
+	return s.Short && p.tooSmall(s.Disks, s.Reserved) ||
+		slices.ContainsFunc(s.Disks, func(d DiskUse) bool { return d.percent() > p.UnreadMaxUsed })
 }
 
 // needed is how many segments have to go, expired or not, so that the file systems are no longer too full.

@@ -15,7 +15,7 @@ import (
 var (
 	noon   = time.Date(2026, 7, 1, 12, 30, 0, 0, time.Local)
 	policy = cleaner.Policy{
-		Reserved: 72 * time.Hour, Hours: []int{4, 23}, MaxUsed: 75, CleanForcibly: 85, Warning: 90, Forced: true, SegmentBytes: 100,
+		Reserved: 72 * time.Hour, Hours: []int{4, 23}, MaxUsed: 75, CleanForcibly: 85, Warning: 90, Forced: true, SegmentBytes: 100, UnreadMaxUsed: 80,
 	}
 )
 
@@ -128,6 +128,35 @@ func TestPlan(t *testing.T) {
 		if c.delete > 0 {
 			require.NotEmpty(t, got.Why, c.name)
 		}
+	}
+}
+
+// What a group has not read stays though it has expired, until there is no room for it.
+func TestPlanOfUnreadFiles(t *testing.T) {
+	for _, c := range []struct {
+		name                      string
+		disks                     []cleaner.DiskUse
+		segments                  []cleaner.OldSegment
+		asked, short, unforced    bool
+		unread                    int // from this one on, counted from 1
+		delete, unexpired, counts int
+	}{
+		{name: "the third is unread", segments: segments(5, 5), asked: true, unread: 3, delete: 2},
+		{name: "unread, at the ratio", disks: []cleaner.DiskUse{disk(80)}, segments: segments(5, 5), unread: 1},
+		{name: "unread, above the ratio", disks: []cleaner.DiskUse{disk(10), other(81)}, segments: segments(5, 5), unread: 3, delete: 5, counts: 3},
+		{name: "unread, no room at all", disks: []cleaner.DiskUse{tiny(1000, 99)}, segments: segments(1, 5), short: true, unread: 1, delete: 2, unexpired: 1, counts: 1},
+		{name: "unread, a quota", disks: []cleaner.DiskUse{disk(10)}, segments: segments(5, 5), short: true, unread: 2, delete: 1},
+		{name: "unread, forced", disks: []cleaner.DiskUse{disk(88)}, segments: segments(1, 5), unread: 1, delete: 3, unexpired: 2, counts: 1},
+		{name: "unread, forced is off", disks: []cleaner.DiskUse{disk(99)}, segments: segments(2, 5), unforced: true, unread: 1, delete: 2, counts: 2},
+	} {
+		s := cleaner.Situation{Now: noon, Disks: c.disks, Segments: c.segments, Safe: 1 << 40, Asked: c.asked, Short: c.short}
+		for i := range s.Segments {
+			s.Segments[i].Unread = i+1 >= c.unread
+		}
+		p := policy
+		p.Forced = !c.unforced
+		got := p.Plan(s)
+		require.Equal(t, []int{c.delete, c.unexpired, c.counts}, []int{got.Delete, got.Unexpired, got.Unread}, c.name)
 	}
 }
 

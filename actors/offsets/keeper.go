@@ -117,6 +117,15 @@ func (k *Keeper) Groups(topic string) []string {
 	return groups
 }
 
+// Each calls fn for every queue that a group has an offset in, in no order.
+func (k *Keeper) Each(fn func(group string, q messages.QueueKey, next messages.QueueOffset)) {
+	for pair, p := range k.actor.published.Load().All() {
+		for at := range p.all() {
+			fn(pair.group, messages.QueueKey{Topic: pair.topic, QueueID: at.queue}, messages.QueueOffset(at.next.Load()))
+		}
+	}
+}
+
 // Table returns a copy of all offsets.
 func (k *Keeper) Table() metadata.OffsetTable { return fileOf(k.actor.published.Load(), k.actor.rest) }
 

@@ -57,6 +57,7 @@ var (
 	ballast      = gauge("disk_ballast", "1 while the ballast file is there; it is given up on a full disk.")
 	deleted      = counter("deleted_segments_total", "Commit-log files that were deleted.")
 	unexpired    = counter("deleted_unexpired_segments_total", "Commit-log files that were deleted before their time, for want of room.")
+	unread       = counter("deleted_unread_segments_total", "Commit-log files that were deleted though a consumer group had not read them, for want of room.")
 	scrubbed     = counter("scrubbed_bytes_total", "Bytes of records that the scrub has compared with their checksums.")
 	damaged      = gauge("scrub_damaged_messages", "Messages that the scrub found damaged in its last pass, or in the running one.")
 	extensions   = gauge("extension_running", "1 while an extension of the store works, 0 while it has failed, waits or is parked.", "extension", "kind")
@@ -193,6 +194,7 @@ func (c *collector) disk() {
 	c.flag(ballast, st.Ballast)
 	c.count(deleted, st.Cleaned.Segments)
 	c.count(unexpired, st.Cleaned.Unexpired)
+	c.count(unread, st.Cleaned.Unread)
 	c.count(hanging, int64(st.Cleaned.Hanging))
 }
 

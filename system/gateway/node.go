@@ -61,7 +61,7 @@ func Start(root *actor.RootContext, cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, root: root, broker: broker.New(cfg.Broker, cfg.Store)}
 	for _, step := range []func() error{
 		n.startStats, n.startRegistrar, n.startTopics, n.startGroups, n.startClients, n.startOffsets, n.startTransactions, n.startLocks,
-		n.startNames, n.startCertificates, n.startAccess, n.listen, n.startFollowing, n.beginRegistrar,
+		n.startReaders, n.startNames, n.startCertificates, n.startAccess, n.listen, n.startFollowing, n.beginRegistrar,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.undo())

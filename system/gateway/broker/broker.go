@@ -41,6 +41,7 @@ type Store interface {
 	Query(ctx context.Context, q messages.QueryMessage) ([]messages.StoredMessage, error)
 	LogRange() (first, end messages.PhysicalOffset)
 	Retention() messages.Retention
+	SetReaders(readers messages.Readers)
 	HoldsInMemory(q messages.QueueKey, at messages.QueueOffset) bool
 	FlushedTo() messages.PhysicalOffset
 	AwaitDispatched(ctx context.Context) error

@@ -18,7 +18,7 @@ var changeable = []string{
 	"slaveReadEnable", "startAcceptSendRequestTimeStamp", "storeReplyMessageEnable", "strictPermission", "topicLimits", "traceOn",
 
 	"cleanFileForciblyEnable", "deleteWhen", "diskMaxUsedSpaceRatio", "diskSpaceCleanForciblyRatio",
-	"diskSpaceWarningLevelRatio", "fileReservedTime",
+	"diskSpaceWarningLevelRatio", "fileReservedTime", "keepUnreadGroupTimeout", "keepUnreadMaxUsedSpaceRatio", "keepUnreadMessages",
 }
 
 // Running is the part of the configuration that can be changed while the node runs.

@@ -17,6 +17,8 @@ import (
 const (
 	etcdTick     = 100 * time.Millisecond
 	etcdElection = 600 * time.Millisecond
+	// etcdFarewell is how long its clients get to leave when it is stopped.
+	etcdFarewell = time.Second
 )
 
 // connect returns a client of the cluster's etcd, and what ends it.
@@ -35,8 +37,22 @@ func connect(c Config) (*clientv3.Client, func(), error) {
 	client := v3client.New(server.Server)
 	return client, func() {
 		_ = client.Close()
-		server.Close()
+		stopEtcd(server)
 	}, nil
+}
+
+// stopEtcd stops this node's etcd. Its ports wait for peers that are connected and say nothing; nobody waits for that.
+func stopEtcd(server *embed.Etcd) {
+	server.Server.Stop()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		server.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(etcdFarewell):
+	}
 }
 
 func dial(endpoints []string, secure *tls.Config) (*clientv3.Client, error) {

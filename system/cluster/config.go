@@ -87,6 +87,8 @@ const (
 	askTimeout = 2 * time.Second
 	// sayInterval is between two times at which a node says how far it is.
 	sayInterval = time.Second
+	// passInterval is between two attempts to have etcd led by another node: while one goes on etcd takes nothing.
+	passInterval = 5 * time.Second
 	// stopTimeout bounds a change of roles: what hangs is cut off, as by a crash.
 	stopTimeout = 5 * time.Second
 )

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 )
 
 // keyRoot is in front of all keys.
@@ -23,7 +24,8 @@ var ErrChanged = errors.New("the group's record has changed")
 // control reads and writes the cluster's keys. Its methods wait for etcd, at most until their context ends.
 type control struct {
 	client *clientv3.Client
-	prefix string // ends with a slash
+	own    *etcdserver.EtcdServer // the node's own etcd; nil: it is external
+	prefix string                 // ends with a slash
 }
 
 func (c *control) groupKey() string         { return c.prefix + "group" }
@@ -151,6 +153,21 @@ func (c *control) resign(ctx context.Context, epoch int64) error {
 		Then(clientv3.OpDelete(c.leaderKey())).Commit()
 	if err != nil {
 		return fmt.Errorf("give the lead up: %w", err)
+	}
+	return nil
+}
+
+// leads tells whether this node's etcd leads. It waits for nothing.
+func (c *control) leads() bool { return c.own != nil && c.own.Leader() == c.own.MemberID() }
+
+// passOn has etcd led by another node than this one.
+func (c *control) passOn(ctx context.Context, to string) error {
+	for _, m := range c.own.Cluster().Members() {
+		if m.Name == to {
+			if err := c.own.MoveLeader(ctx, uint64(c.own.MemberID()), uint64(m.ID)); err != nil {
+				return fmt.Errorf("have etcd led by node %s: %w", to, err)
+			}
+		}
 	}
 	return nil
 }

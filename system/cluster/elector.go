@@ -39,6 +39,9 @@ type elector struct {
 	carrying  bool // what is carried with the log is being looked at
 	carriedAt time.Time
 
+	passing  bool // etcd's lead is being passed on
+	passedAt time.Time
+
 	said    NodeState
 	saidAt  time.Time
 	saying  bool
@@ -79,7 +82,9 @@ type (
 	told struct{ err error }
 	// carriedOn: what was due is in the log.
 	carriedOn struct{ err error }
-	leave     struct{ answer *messages.Answer[struct{}] }
+	// passedOn: another node leads etcd, or does not.
+	passedOn struct{ err error }
+	leave    struct{ answer *messages.Answer[struct{}] }
 )
 
 // Refuse answers with an error.
@@ -113,6 +118,10 @@ func (e *elector) Receive(ctx actor.Context) {
 		if m.err != nil {
 			e.cfg.Logger.Warn().Err(m.err).Msg("not all of the configuration is in the log; it is tried again")
 		}
+	case passedOn:
+		if e.passing = false; m.err != nil {
+			e.cfg.Logger.Debug().Err(m.err).Msg("this node leads etcd too; another attempt follows")
+		}
 	case leave:
 		e.leaving = &m
 	case *actor.Stopping:
@@ -132,6 +141,7 @@ func (e *elector) tick() {
 	if t := e.term; t != nil && t.leads && !e.changing && !t.fenced() {
 		e.measure(t.begun.Load().store)
 		e.carry(t.carrier.Load())
+		e.passOn()
 	}
 	if t := e.term; t != nil && !e.changing && errors.Is(t.begun.Load().store.Writable(), messages.ErrFailed) {
 		e.close() // another node is to lead; this one recovers
@@ -144,7 +154,7 @@ func (e *elector) decide() {
 	case e.changing:
 		return
 	case e.leaving != nil && t == nil:
-		if !e.asking && !e.saying && !e.carrying { // what is under way reports before the actor ends
+		if !e.asking && !e.saying && !e.carrying && !e.passing { // what is under way reports before the actor ends
 			e.leaving.answer.Complete(struct{}{}, nil)
 		}
 		return

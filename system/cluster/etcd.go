@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
@@ -21,21 +22,21 @@ const (
 	etcdFarewell = time.Second
 )
 
-// connect returns a client of the cluster's etcd, and what ends it.
-func connect(c Config) (*clientv3.Client, func(), error) {
+// connect returns a client of the cluster's etcd, this node's etcd, nil where it is external, and what ends them.
+func connect(c Config) (*clientv3.Client, *etcdserver.EtcdServer, func(), error) {
 	if len(c.Etcd) > 0 {
 		client, err := dial(c.Etcd, c.client())
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return client, func() { _ = client.Close() }, nil
+		return client, nil, func() { _ = client.Close() }, nil
 	}
 	server, err := startEtcd(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	client := v3client.New(server.Server)
-	return client, func() {
+	return client, server.Server, func() {
 		_ = client.Close()
 		stopEtcd(server)
 	}, nil

@@ -3,9 +3,11 @@ package cluster
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 )
@@ -104,4 +106,20 @@ func (e *elector) join(store *system.Store, record *Record, node string) {
 		}
 		return err == nil, err
 	})
+}
+
+// passOn has etcd led by another node in sync. Were both leaders one node, they would die together: etcd first finds another leader, which
+// begins all leases anew, so that the group's would go on for twice as long.
+func (e *elector) passOn() {
+	others := e.view.record.others(e.cfg.ID)
+	if !e.ctl.leads() || e.passing || len(others) == 0 || time.Since(e.passedAt) < passInterval {
+		return
+	}
+	e.passing, e.passedAt = true, time.Now()
+	self, to := e.self, others[rand.IntN(len(others))]
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+		defer cancel()
+		self.Send(passedOn{err: actors.Protect("pass etcd's lead on", func() error { return e.ctl.passOn(ctx, to) })})
+	}()
 }

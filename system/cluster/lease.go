@@ -42,32 +42,46 @@ func (h *holder) alive(lease clientv3.LeaseID) bool {
 	return x != nil && lease != 0 && x.lease == lease && h.now() < x.until
 }
 
+// renewals is how many may be under way: one that etcd's leader has taken along when it died holds up no other one.
+const renewals = 4
+
+// renewal is an attempt, begun at asked.
+type renewal struct {
+	lease clientv3.LeaseID
+	asked time.Duration
+	err   error
+}
+
 // run gets a lease and renews it; one that has passed is replaced: a node that was cut off comes back by itself.
 func (h *holder) run(ctx context.Context) {
 	var lease clientv3.LeaseID
+	running, done := 0, make(chan renewal, renewals)
+	pace := time.NewTicker(h.ttl / 8)
+	defer pace.Stop()
 	for ctx.Err() == nil {
-		asked := h.now()
-		var err error
 		if lease == 0 {
-			lease, err = h.grant(ctx)
-		} else {
-			err = h.renew(ctx, lease)
+			lease = h.grant(ctx)
+		} else if running < renewals {
+			running++
+			asked := h.now()
+			go func() { done <- renewal{lease, asked, h.renew(ctx, lease)} }()
 		}
-		switch {
-		case err == nil:
-			before := h.held.Swap(&held{lease: lease, until: asked + h.ttl*3/4})
-			if before == nil || before.lease != lease {
-				h.owner.Send(leased{id: lease})
+		for waits := true; waits; {
+			select {
+			case <-ctx.Done():
+				waits = false
+			case <-pace.C:
+				waits = false
+			case r := <-done:
+				running--
+				if lease = h.renewed(lease, r); lease == 0 {
+					waits = false
+				}
 			}
-		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			h.held.Store(nil)
-			lease = 0
-			continue
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(h.ttl / 4):
-		}
+	}
+	for ; running > 0; running-- {
+		<-done
 	}
 	if lease != 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout/2)
@@ -76,10 +90,38 @@ func (h *holder) run(ctx context.Context) {
 	}
 }
 
-func (h *holder) grant(ctx context.Context) (clientv3.LeaseID, error) {
+// renewed takes the result of an attempt, and returns the lease that the node has: 0 when it has passed.
+func (h *holder) renewed(lease clientv3.LeaseID, r renewal) clientv3.LeaseID {
+	switch held := h.held.Load(); {
+	case r.lease != lease:
+	case errors.Is(r.err, rpctypes.ErrLeaseNotFound):
+		h.held.Store(nil)
+		return 0
+	case r.err == nil && r.asked+h.certain() > held.until: // an earlier one may have been slower
+		h.hold(lease, r.asked)
+	}
+	return lease
+}
+
+func (h *holder) hold(lease clientv3.LeaseID, asked time.Duration) {
+	h.held.Store(&held{lease: lease, until: asked + h.certain()})
+}
+
+// certain is how long a lease is taken for alive: clocks may differ by an eighth.
+func (h *holder) certain() time.Duration { return h.ttl * 7 / 8 }
+
+// grant gets a lease, 0 when there is none to be had.
+func (h *holder) grant(ctx context.Context) clientv3.LeaseID {
 	ctx, cancel := context.WithTimeout(ctx, h.ttl)
 	defer cancel()
-	return h.ctl.grant(ctx, h.ttl)
+	asked := h.now()
+	lease, err := h.ctl.grant(ctx, h.ttl)
+	if err != nil {
+		return 0
+	}
+	h.hold(lease, asked)
+	h.owner.Send(leased{id: lease})
+	return lease
 }
 
 func (h *holder) renew(ctx context.Context, lease clientv3.LeaseID) error {

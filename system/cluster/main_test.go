@@ -123,7 +123,7 @@ func (g *group) start(ids ...string) {
 			},
 			Serve: p.serve,
 		}.withDefaults()
-		p.Member, err = start(p.system.Root, c, p.client)
+		p.Member, err = start(p.system.Root, c, p.client, nil)
 		require.NoError(g.t, err)
 		g.up[id] = p
 	}

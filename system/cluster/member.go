@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/mailbox"
@@ -33,11 +34,11 @@ func Start(root *actor.RootContext, cfg Config) (*Member, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	client, end, err := connect(cfg)
+	client, own, end, err := connect(cfg)
 	if err != nil {
 		return nil, err
 	}
-	m, err := start(root, cfg, client)
+	m, err := start(root, cfg, client, own)
 	if err != nil {
 		end()
 		return nil, err
@@ -46,9 +47,10 @@ func Start(root *actor.RootContext, cfg Config) (*Member, error) {
 	return m, nil
 }
 
-// start is Start with a client of an etcd.
-func start(root *actor.RootContext, cfg Config, client *clientv3.Client) (*Member, error) {
+// start is Start with a client of an etcd, and the node's own one, if it has one.
+func start(root *actor.RootContext, cfg Config, client *clientv3.Client, own *etcdserver.EtcdServer) (*Member, error) {
 	e := &elector{cfg: cfg, ctl: newControl(client, cfg.Name), cutAt: -1, caught: map[string]time.Time{}}
+	e.ctl.own = own
 	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {
 		cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("BUG: the elector panicked")
 	}})

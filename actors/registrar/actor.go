@@ -54,7 +54,7 @@ type (
 	lost struct{ address string }
 	// leave: take the broker out everywhere.
 	leave struct{ answer *messages.Answer[struct{}] }
-	// left: the last name server has been told.
+	// left: a name server has been told.
 	left struct{ err error }
 )
 
@@ -147,6 +147,8 @@ type registrar struct {
 
 	begun   bool
 	leaving *leave
+	told    int   // name servers that have answered the goodbye
+	refused error // of those that took it otherwise
 }
 
 // Receive implements actor.Actor.
@@ -168,7 +170,10 @@ func (a *registrar) Receive(ctx actor.Context) {
 	case leave:
 		a.leave(m)
 	case left:
-		a.leaving.answer.Complete(struct{}{}, m.err)
+		a.refused = errors.Join(a.refused, m.err)
+		if a.told++; a.told == len(a.servers) {
+			a.leaving.answer.Complete(struct{}{}, a.refused)
+		}
 	case *actor.Stopping:
 		a.stopTimers()
 		a.cancel()
@@ -207,7 +212,7 @@ func (a *registrar) registered(m registered) {
 	pause := a.cfg.Interval
 	switch {
 	case a.leaving != nil:
-		a.depart()
+		a.depart(m.server)
 		return
 	case m.err != nil:
 		if s.failures++; s.failures == 1 {
@@ -289,7 +294,7 @@ func named(b *Broker) *remoting.BrokerHeader {
 	return &remoting.BrokerHeader{BrokerName: b.BrokerName, BrokerAddr: b.BrokerAddr, ClusterName: b.ClusterName, BrokerID: b.BrokerID}
 }
 
-// leave waits for the attempts that are under way, so that none comes after the goodbye.
+// leave says goodbye to each name server, behind the attempt that is under way there.
 func (a *registrar) leave(m leave) {
 	if a.leaving != nil || !a.begun {
 		m.answer.Complete(struct{}{}, nil)
@@ -297,32 +302,24 @@ func (a *registrar) leave(m leave) {
 	}
 	a.leaving = &m
 	a.stopTimers()
-	a.depart()
-}
-
-// depart tells every name server, once no attempt is under way.
-func (a *registrar) depart() {
 	for i := range a.servers {
-		if a.servers[i].running {
-			return
+		if !a.servers[i].running {
+			a.depart(i)
 		}
 	}
+}
+
+// depart tells a name server.
+func (a *registrar) depart(i int) {
 	a.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Timeout)
 		defer cancel()
-		b := a.cfg.Broker()
-		errs := make([]error, len(a.servers))
-		var told sync.WaitGroup
-		for i, s := range a.cfg.NameServers {
-			told.Go(func() {
-				errs[i] = actors.Protect("unregister", func() error {
-					_, err := a.call(ctx, s, remoting.NewRequest(remoting.RequestUnregisterBroker, named(&b)))
-					return err
-				})
-			})
-		}
-		told.Wait()
-		a.self.Send(left{errors.Join(errs...)})
+		err := actors.Protect("unregister", func() error {
+			b := a.cfg.Broker()
+			_, err := a.call(ctx, a.cfg.NameServers[i], remoting.NewRequest(remoting.RequestUnregisterBroker, named(&b)))
+			return err
+		})
+		a.self.Send(left{err})
 	})
 }
 

@@ -150,6 +150,19 @@ func TestANameServerThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 	})
 }
 
+func TestOneThatHangsKeepsNobodyFromTheGoodbye(t *testing.T) {
+	bubble(t, registrar.Config{}, func(t *testing.T, n *names, r *registrar.Registrar) {
+		n.stuck["one"] = true
+		r.Begin()
+		require.Len(t, n.so(), 2)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Since(n.began)
+		require.ErrorIs(t, r.Leave(ctx), context.DeadlineExceeded)
+		require.Equal(t, []heard{{"two", remoting.RequestUnregisterBroker, began}}, n.so())
+	})
+}
+
 func TestChangesDuringARegistrationMakeOneMore(t *testing.T) {
 	bubble(t, registrar.Config{}, func(t *testing.T, n *names, r *registrar.Registrar) {
 		n.stuck["one"] = true

@@ -64,7 +64,7 @@ type Config struct {
 	// Store are the options of the store; role and group are the member's.
 	Store system.Options
 	// Serve starts what serves clients with a store, and returns what ends it; it is called each time the role has changed. It must not
-	// keep the store behind its end. Topics, groups and offsets are to be read and written by files: then the next leader has them.
+	// keep the store behind its end, which is soon when it is a change of roles. Topics, groups and offsets are to be read and written by files: then the next leader has them.
 	Serve func(store *system.Store, role Role, files vfs.Disk) (stop func(context.Context) error, err error)
 
 	MinInSync int           // nodes that must have a message before it is acknowledged; default: a majority
@@ -91,6 +91,8 @@ const (
 	passInterval = 5 * time.Second
 	// stopTimeout bounds a change of roles: what hangs is cut off, as by a crash.
 	stopTimeout = 5 * time.Second
+	// changeGrace is what clients have of it: the group waits for its next leader, and some of them can't be reached.
+	changeGrace = 250 * time.Millisecond
 )
 
 // ErrConfig: something required is missing or odd; the message lists every problem.

@@ -30,6 +30,7 @@ type elector struct {
 	changing  bool                    // the term is being opened or closed
 	preparing bool                    // of an open term: what serves clients is being started
 	asking    bool                    // a change of the record is under way
+	beaten    bool                    // the last one came to nothing: first there has to be something new, or a tick
 
 	joining string                  // of a leader: the node that is about to be in sync
 	caught  map[string]time.Time    // of a leader: when each node last had everything
@@ -97,7 +98,7 @@ func (e *elector) Receive(ctx actor.Context) {
 		e.tick()
 	case observed:
 		if m.view.at >= e.view.at {
-			e.view = m.view
+			e.view, e.beaten = m.view, false
 		}
 	case leased:
 		e.lease, e.won, e.said = m.id, 0, NodeState{}
@@ -138,6 +139,7 @@ func (e *elector) Receive(ctx actor.Context) {
 // tick looks at what no message tells: how far replicas are, and whether the lease may have passed on.
 func (e *elector) tick() {
 	e.ticker = e.self.After(e.cfg.Lease/10, tick{})
+	e.beaten = false
 	if t := e.term; t != nil && t.leads && !e.changing && !t.fenced() {
 		e.measure(t.begun.Load().store)
 		e.carry(t.carrier.Load())
@@ -237,9 +239,12 @@ func (e *elector) close() {
 	}
 	e.changing = true
 	e.shown.Store(nil)
-	self := e.self
+	self, grace := e.self, changeGrace
+	if e.leaving != nil {
+		grace = stopTimeout / 2
+	}
 	go func() {
-		self.Send(ended{term: t, err: actors.Protect("close the store", t.end)})
+		self.Send(ended{term: t, err: actors.Protect("close the store", func() error { return t.end(grace) })})
 	}()
 }
 
@@ -285,7 +290,7 @@ func (e *elector) follow(t *term) {
 
 // campaign tries to take over where nobody leads.
 func (e *elector) campaign() {
-	if e.asking || e.cutAt >= 0 || !e.view.known || !e.holder.alive(e.lease) {
+	if e.asking || e.beaten || e.cutAt >= 0 || !e.view.known || !e.holder.alive(e.lease) {
 		return
 	}
 	v, lease, id := e.view, e.lease, e.cfg.ID
@@ -320,7 +325,7 @@ func (e *elector) ask(election bool, change func(context.Context) (*Record, int6
 }
 
 func (e *elector) answered(m asked) {
-	e.asking = false
+	e.asking, e.beaten = false, m.err != nil
 	if m.joins && (m.err == nil || errors.Is(m.err, ErrChanged)) {
 		e.joining = ""
 	}

@@ -159,9 +159,9 @@ func (t *term) prepare(role Role) (err error) {
 	return err
 }
 
-// end closes everything; what hangs is left as by a crash.
-func (t *term) end() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout/2)
+// end closes everything; what hangs is left as by a crash. Clients have so long to take their answers.
+func (t *term) end(grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	var err error
 	if b := t.begun.Load(); b != nil && t.leads {

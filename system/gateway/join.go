@@ -153,7 +153,10 @@ func (n *Node) unregister(ctx context.Context) {
 	if n.registrar == nil {
 		return
 	}
-	const most = time.Second // of what a stop has
+	most := time.Second
+	if end, bounded := ctx.Deadline(); bounded {
+		most = min(most, time.Until(end)/2) // of what a stop has
+	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	if err := n.registrar.Leave(ctx); err != nil {

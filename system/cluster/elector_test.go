@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/actors"
+)
+
+// A node whose view is old, after it was cut off, say, must not ask etcd again and again: each attempt is written to etcd's log.
+func TestAnElectionThatComesToNothingIsNotTriedAgainAtOnce(t *testing.T) {
+	client, err := dial([]string{etcd(t)}, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	system := actor.NewActorSystem()
+	defer system.Shutdown()
+	got := make(chan asked, 1)
+	pid := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if m, ok := ctx.Message().(asked); ok {
+			got <- m
+		}
+	}))
+	e := &elector{cfg: Config{ID: "1", Lease: time.Hour, Logger: zerolog.Nop()}, ctl: newControl(client, "test"), cutAt: -1}
+	e.self = actors.NewPeer(system.Root, pid)
+	e.holder = newHolder(e.ctl, time.Hour, e.self)
+	e.holder.hold(1, 0)
+	e.lease = 1
+	e.view = view{known: true, rev: 7, record: &Record{Epoch: 1, Leader: "2", InSync: []string{"1", "2"}}} // etcd has none
+	e.campaign()
+	require.True(t, e.asking)
+	failed := <-got
+	require.ErrorIs(t, failed.err, ErrChanged)
+	e.answered(failed)
+	e.campaign()
+	require.False(t, e.asking, "nothing is new")
+	e.tick()
+	e.ticker.Stop()
+	e.campaign()
+	require.True(t, e.asking)
+	e.answered(<-got)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/actormq/actormq/messages"
@@ -166,93 +165,31 @@ func (s *Store) storeTime(q *consumequeue.Queue, at messages.QueueOffset) (int64
 	if n == 0 {
 		return 0, fmt.Errorf("queue offset %d: %w", at, ErrNoMessage)
 	}
-	var ms int64
-	err = s.withRecord(one[0].PhysicalOffset, false, func(r *record.Record) { ms = r.StoreTimestampMs })
-	return ms, err
+	return s.timeOf(one[0].PhysicalOffset)
 }
 
-// OffsetByTime finds an offset of a queue by store timestamp (ms); it does not depend on file times. TimeLower: the first
-// message stored at or after the time, MaxOffset when there is none. TimeNearest: RocketMQ's rule (spec/store.md §7.6).
-func (s *Store) OffsetByTime(
-	ctx context.Context, key messages.QueueKey, timestampMs int64, boundary messages.TimeBoundary,
-) (messages.QueueOffset, error) {
+// timeOf is the store timestamp (ms) in the head of the record at a physical offset. What else is wrong with the record is for
+// its reader to find; without a head that says where it stands, the error is one of MessageAt.
+func (s *Store) timeOf(off messages.PhysicalOffset) (ms int64, err error) {
 	if err := s.readable(); err != nil {
 		return 0, err
 	}
-	q := s.queues.Lookup(key)
-	if q == nil {
-		return 0, nil
+	if err := s.committed(off); err != nil {
+		return 0, err
 	}
-	lo, hi := q.Range()
-	at, err := s.lowerBound(ctx, q, [2]messages.QueueOffset{lo, hi}, timestampMs)
-	if err != nil || boundary == messages.TimeLower {
-		return at, err
-	}
-	return s.nearest(q, [2]messages.QueueOffset{lo, hi}, at, timestampMs)
-}
-
-// lowerBound is the first offset of the range whose message is not older than the time. Messages whose segment has been
-// deleted count as older; a place whose message is lost counts as the next one that is there.
-func (s *Store) lowerBound(
-	ctx context.Context, q *consumequeue.Queue, within [2]messages.QueueOffset, timestampMs int64,
-) (messages.QueueOffset, error) {
-	lo, hi := within[0], within[1]
-	for lo < hi {
-		if err := ctx.Err(); err != nil {
-			return 0, context.Cause(ctx)
-		}
-		mid := lo + (hi-lo)/2
-		at, ms, err := s.timeFrom(q, mid, hi)
-		if err != nil {
-			return 0, fmt.Errorf("search by time: %w", err)
-		}
-		if ms < timestampMs {
-			lo = at + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo, nil
-}
-
-// timeFrom is the store time of the first message that is there, at or behind an offset and in front of end; without one,
-// the end of time. One that has been deleted is as old as can be.
-func (s *Store) timeFrom(q *consumequeue.Queue, at, end messages.QueueOffset) (messages.QueueOffset, int64, error) {
-	for ; at < end; at++ {
-		ms, err := s.storeTime(q, at)
-		switch {
-		case err == nil:
-			return at, ms, nil
-		case errors.Is(err, commitlog.ErrNotInLog):
-			return at, math.MinInt64, nil
-		case !errors.Is(err, ErrNoMessage):
-			return at, 0, err
-		}
-	}
-	return at, math.MaxInt64, nil
-}
-
-// nearest picks between a lower bound and the message before it: the nearer one, the earlier of two equally near.
-func (s *Store) nearest(
-	q *consumequeue.Queue, within [2]messages.QueueOffset, at messages.QueueOffset, timestampMs int64,
-) (messages.QueueOffset, error) {
-	lo, hi := within[0], within[1]
-	if lo == hi {
-		return 0, nil
-	}
-	if at == hi {
-		return hi - 1, nil
-	}
-	right, err := s.storeTime(q, at)
-	if err != nil || at == lo || right == timestampMs {
-		return at, err
-	}
-	left, err := s.storeTime(q, at-1)
+	slice, err := s.log.ReadFrom(off)
 	if err != nil {
-		return at, nil //nolint:nilerr // the neighbour has been deleted meanwhile: the lower bound is the nearest
+		return 0, fmt.Errorf("%w: %w", ErrNoMessage, err)
 	}
-	if timestampMs-left > right-timestampMs {
-		return at, nil
-	}
-	return at - 1, nil
+	defer slice.Release()
+	err = vfs.Guard("read the commit log", func() error {
+		var ok bool
+		if ms, ok = record.StoreTimestamp(slice.Bytes, off); ok {
+			return nil
+		}
+		r, err := recordAt(slice, off, false)
+		ms = r.StoreTimestampMs
+		return err
+	})
+	return ms, err
 }

@@ -3,6 +3,7 @@ package consumequeue
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -21,7 +22,8 @@ type openFile struct {
 	dropped    bool // no longer in the cache: closed by the last user
 	prev, next *openFile
 
-	page page // what was read of it last
+	page   page                        // what was read of it last
+	mapped atomic.Pointer[vfs.Mapping] // for single units; nil until somebody looks here and there
 }
 
 // fileCache keeps the descriptors that were used last, at most limit (more only while more are in use at once). One
@@ -126,7 +128,7 @@ func (c *fileCache) finish(f *openFile) {
 	if f == nil {
 		return
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.unmap(), f.Close()); err != nil {
 		c.mu.Lock()
 		c.failed = errors.Join(c.failed, err)
 		c.mu.Unlock()

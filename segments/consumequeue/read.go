@@ -86,6 +86,13 @@ func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 		return 0, q.fail("read", err)
 	}
 	defer q.table.files.release(f)
+	if len(dst) == 1 {
+		if ok, err := q.glance(t, f, at, &dst[0]); err != nil {
+			return 0, err
+		} else if ok {
+			return 1, nil
+		}
+	}
 	end = min(end, start+q.table.units)
 	if f.page.mu.TryLock() { // who reads on finds the rest of the page that was read before
 		defer f.page.mu.Unlock()
@@ -111,6 +118,9 @@ var spare = sync.Pool{New: func() any { return new(page) }}
 // readPage fills dst from a page, which is read when it does not have the units at at.
 func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Unit) (int, error) {
 	if p.of != t || at < p.first || at >= p.first+p.units {
+		if p.of == t && at != p.first+p.units && len(dst) == 1 && p == &f.page {
+			f.lookAround()
+		}
 		if err := q.fillPage(t, f, p, at, end); err != nil {
 			return 0, err
 		}

@@ -29,6 +29,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, checkCRC bool) {
 		before := bytes.Clone(b)
 		r, kind, err := record.Parse(b, checkCRC)
+		head, ok := record.StoreTimestamp(b, r.PhysicalOffset)
 		require.Equal(t, before, b, "the input is only read")
 		if err != nil {
 			var e *record.Error
@@ -42,6 +43,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.Equal(t, record.KindMessage, kind)
+		require.True(t, ok)
+		require.Equal(t, r.StoreTimestampMs, head, "the head alone says the same")
 		require.LessOrEqual(t, int(r.Size), len(b))
 		require.GreaterOrEqual(t, int(r.Size), record.MinBytes+len(r.Body)+len(r.Topic)+len(r.Properties))
 		again, _, err := record.Parse(b[:r.Size], checkCRC)

@@ -242,3 +242,17 @@ func StandsAt(b []byte, at messages.PhysicalOffset) bool {
 	magic := binary.BigEndian.Uint32(b[magicAt:])
 	return (magic == Magic || magic == MagicV2) && binary.BigEndian.Uint64(b[physicalOffsetAt:]) == uint64(at)
 }
+
+// StoreTimestamp is when the record at the beginning of b was stored (ms), by its head alone, if that is one of a record which says
+// of itself that it stands at a physical offset and ends within b. It does not allocate.
+func StoreTimestamp(b []byte, at messages.PhysicalOffset) (ms int64, ok bool) {
+	if len(b) < MinBytes {
+		return 0, false
+	}
+	size := int(TotalSize(b))
+	if size < MinBytes || size > len(b) || !StandsAt(b[:size], at) {
+		return 0, false
+	}
+	field := StoreTimestampOffset(int32(binary.BigEndian.Uint32(b[sysFlagAt:])))
+	return int64(binary.BigEndian.Uint64(b[field:])), true
+}

@@ -2,7 +2,7 @@
 # Starts a master and a slave of this product in the foreground, for the bench. Stops both on TERM.
 #   pair.sh WORK_DIR [MASTER_PORT [SLAVE_PORT [NAMESRV_PORT [key=value of both ...]]]]
 # Prints READY and creates WORK_DIR/ready once the master knows the slave's offset. The line tells the time from the moment when both
-# serve to that one. ACTORMQ: the binary, ./actormq by default. MASTER_ROLE: SYNC_MASTER (default) or ASYNC_MASTER; the flush is
+# serve to that one. ONCE=1: prints that time as a line of JSON and stops. ACTORMQ: the binary, ./actormq by default. MASTER_ROLE: SYNC_MASTER (default) or ASYNC_MASTER; the flush is
 # asynchronous. Process ids: WORK_DIR/master.pid, slave.pid.
 set -e
 work=$1; port=${2:-10911}; sport=${3:-11911}; nsport=${4:-9876}
@@ -40,6 +40,12 @@ until_true "master" grep -qs "^ready" "$work/master.out"
 until_true "slave" grep -qs "^ready" "$work/slave.out"
 t0=$(date +%s%N)
 until_true "offset of the slave" grep -qs "a slave follows" "$work/master.err"
+attach=$((($(date +%s%N) - t0) / 1000000))
 : > "$work/ready"
-echo "READY attach_ms=$((($(date +%s%N) - t0) / 1000000))"
+if [ "${ONCE:-0}" = 1 ]; then
+  echo "{\"workload\":\"attach\",\"attach_ms\":$attach}"
+  stop
+else
+  echo "READY attach_ms=$attach"
+fi
 reap

@@ -35,18 +35,22 @@ func (b *bench) get(w io.Writer) error {
 	return r.print(w)
 }
 
-// query looks random unique keys up.
+// query looks random unique keys up, or random times of the first queue.
 func (b *bench) query(w io.Writer) error {
 	o := b.opt
 	keys := int64(o.Count)
 	if keys == 0 {
 		keys = 500_000
 	}
-	first := b.next.Load()
+	first, began := b.next.Load(), time.Now().UnixMilli()
 	if _, err := b.produce(load{threads: 1, time: time.Hour, msgs: keys, batch: 1}); err != nil {
 		return err
 	}
 	look := func(_ int, end time.Duration, p *phase) error { return b.lookUp(first, keys, end, p) }
+	if o.Workload == "time-search" {
+		span := time.Now().UnixMilli() - began + 1
+		look = func(_ int, end time.Duration, p *phase) error { return b.lookForTime(began, span, end, p) }
+	}
 	if _, err := b.readers(seconds(o.Warmup), look); err != nil {
 		return err
 	}
@@ -54,7 +58,7 @@ func (b *bench) query(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := report{"peer": o.Peer, "workload": "index-query", "threads": o.Threads, "body": o.Body, "keys": keys, "failed": p.failed}
+	r := report{"peer": o.Peer, "workload": o.Workload, "threads": o.Threads, "body": o.Body, "keys": keys, "failed": p.failed}
 	r.rate(p.msgs, p.seconds, 0)
 	r.latencies("", p.latency)
 	r.process(p.cpu, p.msgs)
@@ -135,6 +139,27 @@ func (b *bench) lookUp(first, keys int64, end time.Duration, p *phase) error {
 			p.failed++
 		}
 		found.Release()
+		p.latency.add(sinceStart() - began)
+		p.msgs++
+	}
+}
+
+// lookForTime looks for random times (ms) of the span, as the wire's search does.
+func (b *bench) lookForTime(from, span int64, end time.Duration, p *phase) error {
+	queue := messages.QueueKey{Topic: topicNames(1)[0]}
+	last := b.store.MaxOffset(queue)
+	for {
+		began := sinceStart()
+		if began >= end {
+			return nil
+		}
+		at, err := b.store.OffsetByTime(b.opt.ctx, queue, from+rand.Int64N(span), messages.TimeNearest)
+		if err != nil {
+			return fmt.Errorf("search by time: %w", err)
+		}
+		if at < 0 || at > last {
+			p.failed++
+		}
 		p.latency.add(sinceStart() - began)
 		p.msgs++
 	}

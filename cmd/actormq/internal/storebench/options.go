@@ -51,7 +51,7 @@ var ErrArguments = errors.New("bad arguments")
 
 // Flags declares the arguments.
 func (o *Options) Flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Workload, "workload", "put", "put, put-sync, put-batch, put-topics, get, tail, index-query, recover or start")
+	f.StringVar(&o.Workload, "workload", "put", "put, put-sync, put-batch, put-topics, get, tail, index-query, time-search, recover or start")
 	f.StringVar(&o.Dir, "dir", "", "folder of the store; removed before and after")
 	f.IntVar(&o.Threads, "threads", 1, "producers, or readers")
 	f.IntVar(&o.Body, "body", 1024, "bytes of a body (start: 128)")
@@ -61,7 +61,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.IntVar(&o.Batch, "batch", 0, "messages of a batch (put-batch: 32), or of a get (32)")
 	f.IntVar(&o.Topics, "topics", 0, "topics, round robin (put-topics: 1000)")
 	f.IntVar(&o.Queues, "queues", 0, "queues of a topic (4; put-topics: 1)")
-	f.Float64Var(&o.Count, "count", 0, "messages: at most (put); to fill with (get, index-query, start)")
+	f.Float64Var(&o.Count, "count", 0, "messages: at most (put); to fill with (get, index-query, time-search, start)")
 	f.Float64Var(&o.MB, "mb", 1024, "recover: megabytes of bodies to fill with")
 	f.Float64Var(&o.Rate, "rate", 1000, "tail: messages a second")
 	f.Float64Var(&o.Seconds, "seconds", 5, "measured time")

@@ -49,7 +49,7 @@ func (o *Options) run(w io.Writer) error {
 		return with(o, func(b *bench) error { return b.get(w) })
 	case "tail":
 		return with(o, func(b *bench) error { return b.tail(w) })
-	case "index-query":
+	case "index-query", "time-search":
 		return with(o, func(b *bench) error { return b.query(w) })
 	case "recover":
 		return recovery(o, w)

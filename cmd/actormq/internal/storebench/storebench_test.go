@@ -47,6 +47,7 @@ func TestEachWorkloadPrintsItsLine(t *testing.T) {
 		"get":         {[]string{"--workload", "get", "--count", "500"}, []string{"touch", "mb_per_s"}},
 		"tail":        {[]string{"--workload", "tail", "--rate", "500"}, []string{"rate", "put_p50_us"}},
 		"index-query": {[]string{"--workload", "index-query", "--count", "500"}, []string{"keys"}},
+		"time-search": {[]string{"--workload", "time-search", "--count", "500"}, []string{"keys"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")

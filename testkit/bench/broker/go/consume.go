@@ -82,6 +82,9 @@ func (o *options) pullBacklog() error {
 	if err := createTopic(o.addr, o.topic, o.queues); err != nil {
 		return err
 	}
+	if o.count == 0 {
+		o.count = 500_000
+	}
 	fill := *o
 	fill.conns, fill.inflight = 2, 64
 	if p, err := fill.produce(3600, int64(o.count), false, 1); err != nil {

@@ -96,8 +96,19 @@ func (o *options) coldStart() error {
 	time.Sleep(time.Duration(o.idle * float64(time.Second)))
 	idle := (procCPU(pids) - c0) / time.Since(t1).Seconds()
 	all, anon := procRSS(pids)
-	o.line().put("body", o.body).put("port_ms", port).put("start_ms", first).put("start_cpu_s", startCPU).
+	l := o.line().put("body", o.body).put("port_ms", port).put("start_ms", first).put("start_cpu_s", startCPU).
 		put("rss_start_mb", all0).put("rss_anon_start_mb", anon0).put("rss_mb", all).put("rss_anon_mb", anon).
-		put("idle_cpu", idle).put("processes", len(pids)).print()
+		put("idle_cpu", idle).put("processes", len(pids))
+	if o.count > 0 {
+		fill := *o
+		fill.conns, fill.inflight, fill.topic = 2, 64, topic
+		p, err := fill.produce(3600, int64(o.count), false, 1)
+		if err != nil {
+			return err
+		}
+		all, anon = procRSS(pids)
+		l.put("msgs", p.msgs).put("failed", p.failed).put("rss_after_mb", all).put("rss_anon_after_mb", anon)
+	}
+	l.print()
 	return nil
 }

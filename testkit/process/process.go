@@ -112,6 +112,12 @@ func (p *Process) Signal(s syscall.Signal) {
 func (p *Process) End(s syscall.Signal) error {
 	p.t.Helper()
 	p.Signal(s)
+	return p.Await()
+}
+
+// Await waits until the process has gone, by a signal or because something else has told it to. The error is how it ended.
+func (p *Process) Await() error {
+	p.t.Helper()
 	select {
 	case err := <-p.ended:
 		return err

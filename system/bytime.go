@@ -97,20 +97,27 @@ func (s *Store) lowerBound(ctx context.Context, q *consumequeue.Queue, w *timeWi
 }
 
 // timeFrom is the store time of the first message that is there, at or behind an offset and in front of end; without one,
-// the end of time. One that has been deleted is as old as can be.
+// the end of time. One that has been deleted is as old as can be; one whose segment is missing in the middle is lost.
 func (s *Store) timeFrom(q *consumequeue.Queue, at, end messages.QueueOffset) (timed, error) {
 	for ; at < end; at++ {
 		ms, err := s.storeTime(q, at)
 		switch {
 		case err == nil:
 			return timed{at, ms, true}, nil
-		case errors.Is(err, commitlog.ErrNotInLog):
+		case errors.Is(err, commitlog.ErrNotInLog) && s.deleted(q, at):
 			return timed{at: at, ms: math.MinInt64}, nil
 		case !errors.Is(err, ErrNoMessage):
 			return timed{}, err
 		}
 	}
 	return timed{at: at, ms: math.MaxInt64}, nil
+}
+
+// deleted tells whether a message lay in front of the log.
+func (s *Store) deleted(q *consumequeue.Queue, at messages.QueueOffset) bool {
+	var one [1]consumequeue.Unit
+	n, err := q.Read(at, one[:])
+	return err != nil || n == 0 || one[0].PhysicalOffset < s.log.Min()
 }
 
 // nearest picks between the end of a search and the message before it: the nearer one, the earlier of two equally near.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -49,11 +50,62 @@ func exported(t *testing.T, dir string, args ...string) map[string]string {
 	return found
 }
 
+// smallParams are the sizes of a node's store (serve): its first queue files may not be there yet when it is looked at.
+func smallParams(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "params.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"commitLogSize":1048576,"consumeQueueSize":20000,"hashSlots":500,"indexNum":2000}`), 0o600))
+	return name
+}
+
 func verified(t *testing.T, dir string) {
 	t.Helper()
-	stdout, _, err := run("store", "verify", dir, "--slots", "500")
+	stdout, _, err := run("store", "verify", dir, "--params", smallParams(t))
 	require.NoError(t, err, stdout)
 	require.Contains(t, stdout, "closed properly")
+}
+
+// restored restores a backup into a new folder and has the copy looked at: by store verify, and by RocketMQ where PEER_JAR names
+// testkit/peer's jar.
+func restored(t *testing.T, from string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "restored")
+	_, _, err := run("store", "restore", from, dir, "--params", smallParams(t))
+	require.NoError(t, err)
+	verified(t, dir)
+	want := exported(t, dir)
+	require.Equal(t, want, exported(t, from))
+	jar := os.Getenv("PEER_JAR")
+	if jar == "" {
+		return dir
+	}
+	ours, theirs := dir+".ours.json", dir+".theirs.json"
+	_, _, err = run("store", "dump", dir, "--json", ours, "--params", smallParams(t))
+	require.NoError(t, err)
+	said, err := exec.CommandContext(t.Context(), "java", "-jar", jar, "dump", dir, theirs, "--params", smallParams(t)).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	read := dumped(t, theirs)
+	require.Len(t, read, len(want), "RocketMQ reads what was copied")
+	require.Equal(t, dumped(t, ours), read)
+	return dir
+}
+
+// dumped are the messages of a dump: checksums by topic, queue and queue offset.
+func dumped(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var dump whatRocketMQRead
+	require.NoError(t, json.Unmarshal(text, &dump))
+	require.True(t, dump.Loaded)
+	found := map[string]string{}
+	for _, q := range dump.Queues {
+		for _, m := range q.Messages {
+			require.NotNil(t, m.Msg, "%s %d %d", q.Topic, q.QueueID, m.Offset)
+			found[fmt.Sprintf("%s %d %d", q.Topic, q.QueueID, m.Offset)] = m.Msg.RawSha256
+		}
+	}
+	return found
 }
 
 // L92: a copy that is taken while the node works is a whole store.
@@ -67,34 +119,34 @@ func TestABackupOfANodeUnderLoadIsAWholeStore(t *testing.T) {
 	for round := range 3 { // the later ones take what is new
 		before := acknowledged.Load()
 		wait := n.load(round+1, &acknowledged)
-		stdout, _, err := run("store", "backup", n.dir, dest, "--slots", "500", "--json")
+		stdout, _, err := run("store", "backup", n.dir, dest, "--params", smallParams(t), "--json")
 		require.NoError(t, err)
 		var done storebackup.Done
 		require.NoError(t, json.Unmarshal([]byte(stdout), &done))
 		copied = append(copied, done)
 		verified(t, dest)
 		require.GreaterOrEqual(t, len(exported(t, dest)), int(before))
+		if round == 1 {
+			restored(t, dest)
+		}
 		wait()
 	}
 	require.Less(t, copied[2].Copied, copied[2].Segments, "%+v", copied)
-	_, _, err := run("store", "backup", n.dir, dest, "--slots", "500")
+	_, _, err := run("store", "backup", n.dir, dest, "--params", smallParams(t))
 	require.NoError(t, err)
 	n.end()
 	want := exported(t, n.dir)
 	require.Len(t, want, int(acknowledged.Load()))
 	require.Equal(t, want, exported(t, dest))
 
-	back := filepath.Join(t.TempDir(), "back")
-	_, _, err = run("store", "restore", dest, back, "--slots", "500")
-	require.NoError(t, err)
-	verified(t, back)
+	back := restored(t, dest)
 	other := &testNode{t: t, dir: back, broker: freePort(t), names: freePort(t)}
 	require.NoError(t, other.start())
 	t.Cleanup(other.end)
 	require.Len(t, other.consume("--topic", "orders"), len(want))
 	require.NotEmpty(t, other.want("message", "find", "--topic", "orders", "--key", "k1-1-7"), "the index is built")
 
-	_, _, err = run("store", "restore", dest, back, "--slots", "500")
+	_, _, err = run("store", "restore", dest, back, "--params", smallParams(t))
 	require.ErrorIs(t, err, storebackup.ErrNotEmpty)
 	segments, err := filepath.Glob(filepath.Join(dest, "commitlog", "*"))
 	require.NoError(t, err)
@@ -103,12 +155,12 @@ func TestABackupOfANodeUnderLoadIsAWholeStore(t *testing.T) {
 	_, err = f.WriteAt([]byte{1}, 1000)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--slots", "500")
+	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--params", smallParams(t))
 	require.ErrorIs(t, err, storebackup.ErrChecksum)
 	require.NoError(t, os.Remove(segments[0]))
-	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--slots", "500")
+	_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "x"), "--params", smallParams(t))
 	require.ErrorIs(t, err, storebackup.ErrChecksum)
-	_, _, err = run("store", "backup", back, dest, "--slots", "500")
+	_, _, err = run("store", "backup", back, dest, "--params", smallParams(t))
 	require.ErrorContains(t, err, "holds a backup of")
 }
 

@@ -13,6 +13,7 @@ import (
 
 // whatRocketMQRead is the part of what is expected of a golden store that is about messages.
 type whatRocketMQRead struct {
+	Loaded bool
 	Queues []struct {
 		Topic    string
 		QueueID  int32
@@ -20,7 +21,7 @@ type whatRocketMQRead struct {
 			Offset int64
 			Msg    *struct {
 				PhyOffset, QueueOffset, StoreTimestamp int64
-				Topic                                  string
+				Topic, RawSha256                       string
 				QueueID                                int32
 				CRCOK                                  *bool `json:"crcOk"`
 				BodyHex                                *string

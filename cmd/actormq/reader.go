@@ -251,6 +251,8 @@ func (r *reader) pull(ctx context.Context, q source, at int64, hold time.Duratio
 	switch {
 	case p.Code == remoting.ResponsePullOffsetMoved:
 		b.note = fmt.Sprintf("offset %d is not there, going on from %d", at, b.next)
+	case p.Damaged != nil && b.next > at:
+		b.note = fmt.Sprintf("left out: %v", p.Damaged)
 	case b.next > at || p.Code == remoting.ResponsePullNotFound && b.next == at:
 	default:
 		return batch{}, fmt.Errorf("%s queue %d: the broker sends the reader from offset %d to %d", q.Broker, q.ID, at, b.next)

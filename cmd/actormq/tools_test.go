@@ -45,7 +45,13 @@ func freePort(t *testing.T) string {
 // serve starts a node with a small store; set are further settings.
 func serve(t *testing.T, set ...string) *testNode {
 	t.Helper()
-	n := &testNode{t: t, dir: t.TempDir(), set: set}
+	return serveIn(t, t.TempDir(), set...)
+}
+
+// serveIn starts it in a folder.
+func serveIn(t *testing.T, dir string, set ...string) *testNode {
+	t.Helper()
+	n := &testNode{t: t, dir: dir, set: set}
 	var err error
 	for range 5 { // somebody else may take a port before the node does
 		n.broker, n.names = freePort(t), freePort(t)

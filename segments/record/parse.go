@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -113,6 +114,27 @@ func DecodeAll(b []byte) ([]messages.StoredMessage, error) {
 		at += int(r.Size)
 	}
 	return all, nil
+}
+
+// DecodeWhole is [DecodeAll] of an answer in which some records may be damaged: one whose bytes are not as they were stored, by its
+// checksum (ErrBadCRC, ErrTorn), is left out, and damaged names each by its physical offset.
+func DecodeWhole(b []byte) (whole []messages.StoredMessage, damaged, err error) {
+	for at := 0; at < len(b); {
+		r, kind, err := Parse(b[at:], true)
+		switch {
+		case err == nil && kind == KindBlank:
+			err = newError(BadMagic, magicAt, "a blank record among messages")
+		case err == nil:
+			whole = append(whole, r.Stored())
+		case errors.Is(err, ErrBadCRC) || errors.Is(err, ErrTorn):
+			damaged, err = errors.Join(damaged, fmt.Errorf("the message at physical offset %d is damaged: %w", r.PhysicalOffset, err)), nil
+		}
+		if err != nil {
+			return whole, damaged, fmt.Errorf("record at byte %d of %d: %w", at, len(b), err)
+		}
+		at += int(r.Size)
+	}
+	return whole, damaged, nil
 }
 
 // versionOf reads the magic: 1 or 2 for a message, 0 for a blank.

@@ -350,6 +350,31 @@ func TestDecodeAll(t *testing.T) {
 	require.Empty(t, got)
 }
 
+// One damaged record does not hide those beside it.
+func TestDecodeWholeLeavesOutWhatIsDamaged(t *testing.T) {
+	var all []byte
+	var want []messages.StoredMessage
+	for _, v := range vectors() {
+		r, _, err := record.Parse(unhex(t, v.hex), true)
+		require.NoError(t, err)
+		want = append(want, r.Stored())
+		all = append(all, unhex(t, v.hex)...)
+	}
+	whole, damaged, err := record.DecodeWhole(all)
+	require.NoError(t, errors.Join(damaged, err))
+	require.Equal(t, want, whole)
+	all[88] ^= 1 // in the first body
+	whole, damaged, err = record.DecodeWhole(all)
+	require.NoError(t, err)
+	require.ErrorIs(t, damaged, record.ErrBadCRC)
+	require.Equal(t, want[1:], whole)
+	whole, _, err = record.DecodeWhole(all[:len(all)-1])
+	require.ErrorIs(t, err, record.ErrTruncated)
+	require.Equal(t, want[1:len(want)-1], whole)
+	_, _, err = record.DecodeWhole(record.AppendBlank(nil, 8))
+	require.ErrorIs(t, err, record.ErrBadMagic)
+}
+
 func TestErrorText(t *testing.T) {
 	_, _, err := record.Parse(make([]byte, 8), true)
 	require.EqualError(t, err, "record: unallocated space at byte 0")

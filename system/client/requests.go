@@ -69,6 +69,7 @@ type Pulled struct {
 	Code int // ResponseSuccess, ResponsePullNotFound, ResponsePullRetryImmediately or ResponsePullOffsetMoved
 	remoting.PullMessageAnswer
 	Messages []messages.StoredMessage
+	Damaged  error // names the messages that are left out, as their bytes are not what was stored; nil: none is
 }
 
 // Pull asks for messages (11, spec/remoting.md §9). With PullFlagSuspend it waits for as long as the broker may hold the pull.
@@ -89,7 +90,7 @@ func (c *Client) Pull(ctx context.Context, address string, h remoting.PullMessag
 	if answer.Code != remoting.ResponseSuccess {
 		return p, nil
 	}
-	if p.Messages, err = record.DecodeAll(answer.Body); err != nil {
+	if p.Messages, p.Damaged, err = record.DecodeWhole(answer.Body); err != nil {
 		return nil, fmt.Errorf("%s at %s: record %d of the answer: %w",
 			remoting.RequestName(remoting.RequestPullMessage), address, len(p.Messages), err)
 	}

@@ -203,6 +203,9 @@ func (cl *cluster) read(ctx context.Context, q client.Queue, from, to int64, fn 
 		if err != nil {
 			return fmt.Errorf("queue %d, offset %d: %w", q.ID, from, err)
 		}
+		if p.Damaged != nil {
+			fmt.Fprintf(cl.notes, "actormq: %s queue %d: left out: %v\n", q.Broker, q.ID, p.Damaged)
+		}
 		for i := range p.Messages {
 			if int64(p.Messages[i].QueueOffset) >= to || !fn(&p.Messages[i]) {
 				return nil

@@ -27,7 +27,9 @@ type Message struct {
 	BornHost        netip.AddrPort // zero value: 0.0.0.0:0
 	StoreHost       netip.AddrPort // zero value: the store's own address
 
-	PreparedTransactionOffset PhysicalOffset // of the half message of a committed one, else 0
+	// PreparedTransactionOffset is that of the half message of a committed one; of one that a timer has delivered where it waited, plus 1;
+	// else 0.
+	PreparedTransactionOffset PhysicalOffset
 
 	Body       []byte
 	Properties Properties

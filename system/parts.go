@@ -144,7 +144,7 @@ func (s *Store) planCleaning(ctx context.Context, now cleaner.Situation) (int, e
 
 // PutDueAsync is PutAsync for a delayed message whose time has come: it is stored as it is, whatever its DELAY property says, and
 // passes no hook. It waits for neither flush nor replicas, as in RocketMQ: a scheduler sees to it that its offsets are not saved before
-// the message is durable. For an actor in the place of PartScheduler.
+// the message is durable. For an actor in the place of PartScheduler, and for extensions that put what has been put before.
 func (s *Store) PutDueAsync(m *messages.Message, deadline time.Time, done func(messages.PutResult, error)) {
 	s.putAsync(m, s.encodeAsItIs, false, deadline, done)
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +29,11 @@ type entry struct {
 	Ms  int64  `json:"ms"`  // when it was stored
 	ID  string `json:"id,omitempty"`
 
-	delivered bool // but the log does not say so yet
-	flying    bool // it is being delivered
-	carried   bool // a copy is put, but the log does not say so yet
-	stays     bool // no copy of it can be put
+	flying  bool   // it is delivered, or cancelled, but the log does not say so yet
+	carried bool   // likewise a copy is put
+	stays   bool   // no copy of it can be put
+	twin    *entry // another one of the same ID
+	heir    *entry // the copy that stands for it
 }
 
 // state is what the log says about timed messages up to a place. Dispatcher and service share it.
@@ -41,7 +43,7 @@ type state struct {
 	waiting map[int64]*entry
 	pending atomic.Int64 // how many those are: puts ask, and must not wait
 	byID    map[string]*entry
-	byTime  entries  // those that are neither delivered nor being delivered, with some that have gone: not more than wait
+	byTime  entries  // those that are not flying, with some that are or have gone: not more than wait
 	byAge   []*entry // all, in the order of the log; likewise
 	from    int64    // physical offset: nothing that waits below it can be missing in it
 	woken   chan struct{}
@@ -65,8 +67,14 @@ func (s *state) note(m *messages.StoredMessage) {
 		return
 	}
 	s.applied = int64(m.PhysicalOffset) + int64(m.StoreSize)
-	if id, ok := m.Properties.Get(cancelID); ok {
-		if e := s.byID[id]; e != nil {
+	if m.Topic != Topic {
+		if e := s.waiting[int64(m.PreparedTransactionOffset)-1]; e != nil {
+			s.drop(e)
+		}
+		return
+	}
+	if id, ok := m.Properties.Get(CancelID); ok {
+		for e := s.byID[id]; e != nil; e = s.byID[id] {
 			s.drop(e)
 		}
 		return
@@ -79,24 +87,37 @@ func (s *state) note(m *messages.StoredMessage) {
 		}
 		return
 	}
+	var carried *entry
 	if text, ok := m.Properties.Get(carriedFrom); ok {
 		at, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || s.waiting[at] == nil && at >= s.from {
 			return // it was cancelled, or delivered, before the copy came
 		}
-		if e := s.waiting[at]; e != nil {
-			s.drop(e)
-		}
+		carried = s.waiting[at]
 	}
 	if due, err := strconv.ParseInt(get(m.Properties, DeliverMs), 10, 64); err == nil {
-		s.add(&entry{At: int64(m.PhysicalOffset), Due: due, Ms: m.StoreTimestampMs, ID: get(m.Properties, ID)})
+		e := &entry{At: int64(m.PhysicalOffset), Due: due, Ms: m.StoreTimestampMs, ID: idOf(m.Properties)}
+		if carried != nil {
+			e.flying, carried.heir = carried.flying, e // it may be held
+			s.drop(carried)
+		}
+		s.add(e)
 	}
+}
+
+// idOf is the id by which a message can be cancelled.
+func idOf(p messages.Properties) string {
+	if id, ok := p.Get(ID); ok {
+		return strings.Clone(id)
+	}
+	return strings.Clone(get(p, messages.PropertyUniqKey))
 }
 
 func (s *state) add(e *entry) {
 	s.waiting[e.At] = e
 	s.pending.Store(int64(len(s.waiting)))
 	if e.ID != "" {
+		e.twin = s.byID[e.ID]
 		s.byID[e.ID] = e
 	}
 	heap.Push(&s.byTime, e)
@@ -112,9 +133,7 @@ func (s *state) drop(e *entry) {
 	}
 	delete(s.waiting, e.At)
 	s.pending.Store(int64(len(s.waiting)))
-	if e.ID != "" && s.byID[e.ID] == e {
-		delete(s.byID, e.ID)
-	}
+	s.dropID(e)
 	const few = 64
 	if max(len(s.byTime), len(s.byAge)) > 2*len(s.waiting)+few {
 		s.byTime, s.byAge = slices.DeleteFunc(s.byTime, s.gone), slices.DeleteFunc(s.byAge, s.gone)
@@ -122,21 +141,44 @@ func (s *state) drop(e *entry) {
 	}
 }
 
+// dropID takes an entry out of those of its id.
+func (s *state) dropID(e *entry) {
+	if e.ID == "" {
+		return
+	}
+	switch first := s.byID[e.ID]; {
+	case first != e:
+		for first != nil && first.twin != e {
+			first = first.twin
+		}
+		if first != nil {
+			first.twin = e.twin
+		}
+	case e.twin != nil:
+		s.byID[e.ID] = e.twin
+	default:
+		delete(s.byID, e.ID)
+	}
+}
+
+// hold takes those of an id that are not flying, for them to be cancelled.
+func (s *state) hold(id string) (held []*entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.byID[id]; e != nil; e = e.twin {
+		if !e.flying {
+			e.flying = true
+			held = append(held, e)
+		}
+	}
+	return held
+}
+
 // forget notes that a message will not be delivered.
 func (s *state) forget(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(e)
-}
-
-// delivered notes that messages have been put to their topics. They stay in the state, and so in a snapshot, until the log
-// says so too: a power cut may still take the delivery.
-func (s *state) delivered(list []*entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range list {
-		e.delivered = true
-	}
 }
 
 // reset forgets everything.
@@ -148,7 +190,8 @@ func (s *state) reset() {
 	s.pending.Store(0)
 }
 
-// due takes the messages that are due, so many at most, or tells how long to wait for one. Give back those that are not delivered.
+// due takes the messages that are due, so many at most, or tells how long to wait for one. Give back those that are not delivered: the
+// others are gone once the log says so.
 func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +203,7 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 			break
 		}
 		heap.Pop(&s.byTime)
-		if !s.gone(e) && !e.delivered && !e.carried {
+		if !s.gone(e) && !e.flying && !e.carried {
 			e.flying = true
 			found = append(found, e)
 		}
@@ -179,7 +222,7 @@ func (s *state) old(before time.Time, limit int) (found []*entry, next time.Dura
 	}
 	for _, e := range s.byAge {
 		switch {
-		case s.gone(e) || e.delivered || e.flying || e.carried || e.stays:
+		case s.gone(e) || e.flying || e.carried || e.stays:
 			continue
 		case time.UnixMilli(e.Ms).After(before):
 			return found, time.UnixMilli(e.Ms).Sub(before)
@@ -199,13 +242,15 @@ func (s *state) notCarried(e *entry, ever bool) {
 	e.carried, e.stays = false, !ever
 }
 
-// giveBack takes those of what due took again that are still to be delivered.
+// giveBack takes those again that due or hold took, and that wait as before.
 func (s *state) giveBack(list []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range list {
-		e.flying = false
-		if !s.gone(e) && !e.delivered {
+		for e.heir != nil {
+			e = e.heir
+		}
+		if e.flying = false; !s.gone(e) {
 			heap.Push(&s.byTime, e)
 		}
 	}

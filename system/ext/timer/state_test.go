@@ -16,15 +16,12 @@ func TestWhatHasGoneIsNotKept(t *testing.T) {
 	due := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
 	var at messages.PhysicalOffset
 	put := func(properties map[string]string) {
-		m := messages.StoredMessage{PhysicalOffset: at, StoreSize: 100, StoreTimestampMs: time.Now().UnixMilli()}
-		m.Properties = messages.PropertiesOf(properties)
-		s.apply([]messages.StoredMessage{m})
-		at += 100
+		at = stored(s, at, properties)
 	}
 	put(map[string]string{DeliverMs: due})
 	for range 10_000 {
 		put(map[string]string{DeliverMs: due, ID: "order-7"})
-		put(map[string]string{cancelID: "order-7"})
+		put(map[string]string{CancelID: "order-7"})
 		require.LessOrEqual(t, len(s.byTime), 100)
 		require.LessOrEqual(t, len(s.byAge), 100)
 	}
@@ -32,4 +29,51 @@ func TestWhatHasGoneIsNotKept(t *testing.T) {
 	found, _ := s.due(time.Now().Add(2*time.Hour), 10)
 	require.Len(t, found, 1)
 	require.Zero(t, found[0].At)
+}
+
+// stored has the log say that there is one more message, and returns the place behind it.
+func stored(s *state, at messages.PhysicalOffset, properties map[string]string) messages.PhysicalOffset {
+	m := messages.StoredMessage{PhysicalOffset: at, StoreSize: 100, StoreTimestampMs: time.Now().UnixMilli()}
+	m.Topic, m.Properties = Topic, messages.PropertiesOf(properties)
+	s.apply([]messages.StoredMessage{m})
+	return at + 100
+}
+
+// TestWhatIsHeldIsHeldThroughItsCopy: a message is being cancelled while its copy comes. The cancellation fails.
+func TestWhatIsHeldIsHeldThroughItsCopy(t *testing.T) {
+	s := newState()
+	now := time.Now()
+	due := strconv.FormatInt(now.UnixMilli(), 10)
+	next := stored(s, 0, map[string]string{DeliverMs: due, messages.PropertyUniqKey: "7"})
+	next = stored(s, next, map[string]string{DeliverMs: due, messages.PropertyUniqKey: "7"})
+	carried, _ := s.old(now.Add(time.Second), 1)
+	require.Len(t, carried, 1)
+	held := s.hold("7")
+	require.Len(t, held, 2, "both have the id")
+	stored(s, next, map[string]string{DeliverMs: due, messages.PropertyUniqKey: "7", carriedFrom: "0"})
+	found, _ := s.due(now, 10)
+	require.Empty(t, found)
+	s.giveBack(held)
+	found, _ = s.due(now, 10)
+	require.Len(t, found, 2)
+	require.EqualValues(t, 2, s.pending.Load())
+	require.Empty(t, s.hold("7"), "they are on their way")
+}
+
+// TestWhatCannotBeCarriedIsDeliveredOnce: a message is due after copies of it were refused.
+func TestWhatCannotBeCarriedIsDeliveredOnce(t *testing.T) {
+	s := newState()
+	now := time.Now()
+	stored(s, 0, map[string]string{DeliverMs: strconv.FormatInt(now.UnixMilli(), 10)})
+	for _, ever := range []bool{true, true, false} {
+		carried, _ := s.old(now.Add(time.Second), 10)
+		require.Len(t, carried, 1)
+		s.notCarried(carried[0], ever)
+	}
+	carried, _ := s.old(now.Add(time.Second), 10)
+	require.Empty(t, carried)
+	found, _ := s.due(now, 10)
+	require.Len(t, found, 1)
+	found, _ = s.due(now, 10)
+	require.Empty(t, found)
 }

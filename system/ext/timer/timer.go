@@ -2,15 +2,14 @@ package timer
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/system"
@@ -20,10 +19,14 @@ import (
 const (
 	Topic     = "ACTORMQ_TIMER"    // where messages wait
 	DeliverMs = "TIMER_DELIVER_MS" // property: when to deliver, in ms of Unix time
-	ID        = "TIMER_ID"         // property: the name by which Cancel finds a message; of equal ones the last counts
+	// ID is the property by whose value Cancel finds a message. One without it is found by its UNIQ_KEY, which clients show as its
+	// message id.
+	ID = "TIMER_ID"
+	// CancelID is the property of a message, to any topic, that cancels those with the id: so clients cancel. It is stored for the timer
+	// alone, and may come too late for what is due within the next ms; Cancel tells.
+	CancelID = "TIMER_CANCEL"
 
-	cancelID = "TIMER_CANCEL" // property of a cancellation
-	done     = "TIMER_DONE"   // property of a "done" record
+	done = "TIMER_DONE" // property of the record that said what is delivered, in logs of earlier versions
 	// carriedFrom: property of a copy that stands for an older message, whose physical offset it is
 	carriedFrom = "TIMER_CARRIED"
 )
@@ -31,7 +34,7 @@ const (
 // Config is what a timer is made of. The zero value of a field is its default.
 type Config struct {
 	MaxDelay     time.Duration // messages that are due later are refused; default 366 days
-	MaxPending   int           // messages that wait; more are refused; default 1,000,000 (some 200 MB)
+	MaxPending   int           // messages that wait; more are refused; default 1,000,000 (some 300 MB)
 	SaveInterval time.Duration // of the snapshot; default 10 s
 }
 
@@ -41,12 +44,17 @@ var (
 	ErrTime = errors.New("the delivery time is out of range")
 	// ErrFull: MaxPending messages wait.
 	ErrFull = errors.New("too many timed messages wait")
+	// ErrTransaction: messages of transactions can't be timed.
+	ErrTransaction = errors.New("a message of a transaction can't be timed")
+	// ErrNotWaiting: no message with the id waits. It may never have been there, or is delivered, or cancelled already.
+	ErrNotWaiting = errors.New("no timed message with this id waits")
 )
 
 // Timer is the extension. Plug it into the options of one store.
 type Timer struct {
 	cfg   Config
 	state *state
+	now   func() time.Time // the wall clock
 }
 
 // New returns a timer.
@@ -60,7 +68,7 @@ func New(cfg Config) *Timer {
 	if cfg.SaveInterval <= 0 {
 		cfg.SaveInterval = 10 * time.Second
 	}
-	return &Timer{cfg: cfg, state: newState()}
+	return &Timer{cfg: cfg, state: newState(), now: time.Now}
 }
 
 // Plug adds the timer to a store's options: a hook, a dispatcher and a service.
@@ -78,37 +86,58 @@ func (t *Timer) Plug(opt *system.Options) {
 		defer end()
 		saving.Go(func() { kept.save(ctx, s) })
 		return t.run(ctx, s)
-	}})
+	}, Policy: system.ExtensionPolicy{Backoff: 10 * time.Millisecond, MaxBackoff: time.Second}}) // others are due meanwhile
 }
 
-// hook sends a timed message to the timer's topic.
+// hook sends a timed message, or a cancellation, to the timer's topic.
 func (t *Timer) hook(m *messages.Message) error {
+	if m.Topic == Topic || !strings.Contains(string(m.Properties), "TIMER_") {
+		return nil
+	}
+	if _, cancels := m.Properties.Get(CancelID); cancels {
+		m.Topic, m.QueueID, m.Properties = Topic, 0, m.Properties.Without(messages.PropertyDelay)
+		return nil
+	}
 	text, timed := m.Properties.Get(DeliverMs)
-	if !timed || m.Topic == Topic {
+	if !timed {
 		return nil
 	}
 	due, err := strconv.ParseInt(text, 10, 64)
-	if now := time.Now(); err != nil || due > now.Add(t.cfg.MaxDelay).UnixMilli() {
+	switch {
+	case err != nil || due > t.now().Add(t.cfg.MaxDelay).UnixMilli():
 		return fmt.Errorf("%w: %s is %q", ErrTime, DeliverMs, text)
-	}
-	if t.Pending() >= t.cfg.MaxPending {
+	case m.Topic == messages.TopicTransactionHalf || messages.TransactionOf(m.SysFlag) != 0:
+		return ErrTransaction
+	case t.Pending() >= t.cfg.MaxPending:
 		return ErrFull
 	}
-	m.Properties = m.Properties.With(messages.PropertyRealTopic, m.Topic).
+	m.Properties = m.Properties.Without(messages.PropertyDelay).With(messages.PropertyRealTopic, m.Topic).
 		With(messages.PropertyRealQueueID, strconv.Itoa(int(m.QueueID)))
 	m.Topic, m.QueueID = Topic, 0
 	return nil
 }
 
-// Cancel makes sure that the message with an id is not delivered, if it has not been yet. It returns when that is as durable
-// as any put.
+// Cancel makes sure that the messages with an id are not delivered. It returns nil when that is as durable as any put, and
+// ErrNotWaiting when there is none that waits: none is delivered after the one, and none is kept back by the other. After any
+// other error they may be cancelled or not.
 func (t *Timer) Cancel(ctx context.Context, s *system.Store, id string) error {
-	if err := messages.CheckProperty(cancelID, id); err != nil {
+	if err := messages.CheckProperty(CancelID, id); err != nil {
 		return err
 	}
+	if err := s.AwaitExtension(ctx, "timer"); err != nil { // what is in the log by now is known then
+		return err
+	}
+	held := t.state.hold(id)
+	if len(held) == 0 {
+		return fmt.Errorf("%w: %q", ErrNotWaiting, id)
+	}
 	_, err := s.Put(ctx, &messages.Message{
-		Topic: Topic, Properties: messages.PropertiesOf(map[string]string{cancelID: id}), BornTimestampMs: time.Now().UnixMilli(),
+		Topic: Topic, Properties: messages.PropertiesOf(map[string]string{CancelID: id}), BornTimestampMs: t.now().UnixMilli(),
 	})
+	if err != nil {
+		t.state.giveBack(held)
+		t.state.wake()
+	}
 	return err
 }
 
@@ -121,15 +150,13 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 	for i := range b.Requests {
 		r := &b.Requests[i]
 		if r.Queue.Topic != Topic {
+			if r.PreparedTransactionOffset > 0 && messages.TransactionOf(r.SysFlag) == 0 && !r.Further {
+				list = append(list, delivery(r))
+			}
 			continue
 		}
 		m, err := b.Message(r)
 		if errors.Is(err, system.ErrNoMessage) {
-			continue
-		}
-		if damaged(err) {
-			log := b.Store().Options().Logger
-			log.Error().Err(err).Msg("a message of the timer can't be read: it is left out")
 			continue
 		}
 		if err != nil {
@@ -150,37 +177,40 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 	return nil
 }
 
+// lookAgain is after how long the clock is looked at again while something waits: it may have been set forward.
+const lookAgain = time.Second
+
 // run delivers what is due.
 func (t *Timer) run(ctx context.Context, s *system.Store) error {
+	if s.Options().Role == messages.Slave { // its master delivers
+		<-ctx.Done()
+		return nil
+	}
 	// What was delivered already is known once the log has been read.
 	if err := s.AwaitExtension(ctx, "timer"); err != nil {
 		return ended(ctx, err)
 	}
-	f := &flights{landed: make(chan landing)}
-	defer f.wait()
-	room := max(1, min(maxFlying, s.Options().MaxPendingPuts/2)) // the other half is for those who put
+	room := max(1, min(atOnce, s.Options().MaxPendingPuts/2)) // the other half is for those who put
 	for ctx.Err() == nil {
-		wait := time.Duration(math.MaxInt64)
-		if f.flying < room {
-			var due []*entry
-			if due, wait = t.state.due(time.Now(), min(room-f.flying, atOnce)); len(due) > 0 {
-				t.deliver(s, due, f)
-				continue
+		due, wait := t.state.due(t.now(), room)
+		if len(due) > 0 {
+			if err := t.deliver(s, due); err != nil {
+				return ended(ctx, err)
 			}
+			continue
 		}
-		old, next := t.state.old(time.Now().Add(-s.Retention().FileReservedTime/2), atOnce)
+		old, next := t.state.old(t.now().Add(-s.Retention().FileReservedTime/2), room)
 		if len(old) > 0 {
 			if err := t.carry(s, old); err != nil {
 				return ended(ctx, err)
 			}
 			continue
 		}
-		timer := time.NewTimer(min(wait, next))
+		if wait = min(wait, next); wait < math.MaxInt64 {
+			wait = min(wait, lookAgain)
+		}
+		timer := time.NewTimer(wait)
 		select {
-		case l := <-f.landed:
-			if f.flying -= l.messages; l.err != nil {
-				return ended(ctx, l.err)
-			}
 		case <-timer.C:
 		case <-t.state.woken:
 		case <-ctx.Done():
@@ -198,104 +228,75 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-const (
-	maxFlying = 1 << 15 // messages being delivered at a time, and half of the puts that the store takes, at most
-	atOnce    = 4096    // messages put together, with one record that says so
-)
+// atOnce is how many messages are put before their answers are looked at.
+const atOnce = 4096
 
-// flights are the deliveries that are not answered yet. With a synchronous flush an answer takes a sync or two: what comes due meanwhile
-// does not wait for it, but shares the next sync.
-type flights struct {
-	flying int // messages
-	landed chan landing
-}
-
-type landing struct {
-	messages int
-	err      error
-}
-
-// wait waits for all; what is not delivered is due again.
-func (f *flights) wait() {
-	for f.flying > 0 {
-		f.flying -= (<-f.landed).messages
-	}
-}
-
-// deliver puts messages to their own topics, and once they are answered the record that says so. It waits for neither.
-func (t *Timer) deliver(s *system.Store, due []*entry, f *flights) {
-	f.flying += len(due)
-	there, own, err := t.read(s, due, restored)
-	answered := putAll(s, own)
-	go func() {
-		err := errors.Join(err, actors.Protect("deliver timed messages", func() error { return t.landed(s, there, answered()) }))
-		t.state.giveBack(due)
-		f.landed <- landing{messages: len(due), err: err}
-	}()
-}
-
-// landed notes what came of a delivery.
-func (t *Timer) landed(s *system.Store, there []*entry, answers []answer) (err error) {
-	var delivered []*entry
-	var places []byte
-	for i, a := range answers {
-		switch e := there[i]; {
-		case a.err == nil:
-			delivered = append(delivered, e)
-			places = binary.BigEndian.AppendUint64(places, uint64(e.At))
+// deliver puts messages to their own topics, each with the place where it waited: so the log says in one record that it is delivered
+// and that it waits no more. It waits until they are in the log, not for a sync: what a power cut takes waits again.
+func (t *Timer) deliver(s *system.Store, due []*entry) error {
+	var failed []*entry
+	var why error
+	for i, a := range t.put(s, due, restored) {
+		switch e := due[i]; {
+		case a.err == nil: // it is gone once the log says so
 		case a.hopeless():
 			t.leaveOut(s, e, a.err)
-		case err == nil: // the first says enough
-			err = fmt.Errorf("deliver the timed message at %d: %w", e.At, a.err)
+		default:
+			if failed = append(failed, e); why == nil { // the first says enough
+				why = fmt.Errorf("deliver the timed message at %d: %w", e.At, a.err)
+			}
 		}
 	}
-	t.state.delivered(delivered)
-	if len(delivered) > 0 {
-		err = errors.Join(err, noteDone(s, places))
-	}
-	return err
+	t.state.giveBack(failed)
+	return why
 }
 
 // carry puts copies of messages that retention will delete before long.
-func (t *Timer) carry(s *system.Store, old []*entry) error {
-	there, copies, err := t.read(s, old, func(m *messages.StoredMessage) *messages.Message {
-		m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(int64(m.PhysicalOffset), 10))
-		return &m.Message
-	})
-	for i, a := range putAll(s, copies)() {
-		if a.err == nil {
-			continue
-		}
-		t.state.notCarried(there[i], !a.hopeless())
-		if err == nil {
-			err = fmt.Errorf("carry the timed message at %d: %w", there[i].At, a.err)
+func (t *Timer) carry(s *system.Store, old []*entry) (why error) {
+	for i, a := range t.put(s, old, copied) {
+		switch e := old[i]; {
+		case a.err == nil:
+		case errors.Is(a.err, system.ErrNoMessage) || damaged(a.err):
+			t.leaveOut(s, e, a.err)
+		default:
+			if t.state.notCarried(e, !a.hopeless()); why == nil {
+				why = fmt.Errorf("carry the timed message at %d: %w", e.At, a.err)
+			}
 		}
 	}
-	return err
+	return why
 }
 
-// read reads messages and makes of each what is to be put. Those that are not there any more, or damaged, are forgotten; those
-// that can't be read now stay; the error is the first one's.
-func (t *Timer) read(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) (
-	there []*entry, puts []*messages.Message, failed error,
-) {
-	for _, e := range list {
+// answer is what came of a message.
+type answer struct {
+	status messages.PutStatus
+	err    error
+}
+
+// hopeless tells that the message is lost, or will never be taken as it is.
+func (a answer) hopeless() bool {
+	return errors.Is(a.err, system.ErrNoMessage) || damaged(a.err) ||
+		a.status == messages.MessageIllegal || a.status == messages.PropertiesSizeExceeded
+}
+
+// put reads messages, puts what is made of each, in order, and tells what came of them.
+func (t *Timer) put(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) []answer {
+	got := make([]answer, len(list))
+	var answers sync.WaitGroup
+	for i, e := range list {
 		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
-		switch {
-		case errors.Is(err, system.ErrNoMessage): // retention was quicker
-			t.state.forget(e)
-		case damaged(err):
-			t.leaveOut(s, e, err)
-		case err != nil:
-			t.state.notCarried(e, true)
-			if failed == nil {
-				failed = fmt.Errorf("read the timed message at %d: %w", e.At, err)
-			}
-		default:
-			there, puts = append(there, e), append(puts, as(&m))
+		if err != nil {
+			got[i] = answer{messages.UnknownError, fmt.Errorf("read it: %w", err)}
+			continue
 		}
+		answers.Add(1)
+		s.PutDueAsync(as(&m), time.Time{}, func(r messages.PutResult, err error) {
+			got[i] = answer{r.Status, err}
+			answers.Done()
+		})
 	}
-	return there, puts, failed
+	answers.Wait()
+	return got
 }
 
 // damaged tells whether an error is about one record, whose neighbours may be whole.
@@ -311,17 +312,10 @@ func (t *Timer) leaveOut(s *system.Store, e *entry, err error) {
 	log.Error().Err(err).Int64("offset", e.At).Msg("a timed message can't be delivered: it is left out")
 }
 
-// noteDone puts the record that says which messages are delivered: their physical offsets, 8 bytes each, big-endian. It waits for no
-// flush: the deliveries that a power cut leaves without the record come again, as those do that a crash leaves without it.
-func noteDone(s *system.Store, places []byte) error {
-	answer := make(chan error, 1)
-	s.PutAsync(&messages.Message{
-		Topic: Topic, Body: places, Properties: done + "\x01" + "yes", BornTimestampMs: time.Now().UnixMilli(),
-	}, false, time.Time{}, func(_ messages.PutResult, err error) { answer <- err })
-	if err := <-answer; err != nil {
-		return fmt.Errorf("note what is delivered: %w", err)
-	}
-	return nil
+// copied is a copy of a message that stands for it.
+func copied(m *messages.StoredMessage) *messages.Message {
+	m.Message.Properties = m.Properties.With(carriedFrom, strconv.FormatInt(int64(m.PhysicalOffset), 10))
+	return &m.Message
 }
 
 // restored is a timed message as it was put.
@@ -332,35 +326,16 @@ func restored(m *messages.StoredMessage) *messages.Message {
 		own.QueueID = int32(id)
 	}
 	own.Properties = m.Properties.Without(DeliverMs, ID, carriedFrom, messages.PropertyRealTopic, messages.PropertyRealQueueID)
+	own.PreparedTransactionOffset = m.PhysicalOffset + 1
 	return &own
 }
 
-// answer is what came of a put.
-type answer struct {
-	status messages.PutStatus
-	err    error
-}
-
-// hopeless tells that the message will never be taken as it is. What a hook refuses it may take later.
-func (a answer) hopeless() bool {
-	return (a.status == messages.MessageIllegal || a.status == messages.PropertiesSizeExceeded) && !errors.Is(a.err, system.ErrRefused)
-}
-
-// putAll puts messages in their order; what it returns waits for the answers, and tells what came of each.
-func putAll(s *system.Store, list []*messages.Message) (answered func() []answer) {
-	got := make([]answer, len(list))
-	var answers sync.WaitGroup
-	answers.Add(len(list))
-	for i, m := range list {
-		s.PutAsync(m, true, time.Time{}, func(r messages.PutResult, err error) {
-			got[i] = answer{r.Status, err}
-			answers.Done()
-		})
-	}
-	return func() []answer {
-		answers.Wait()
-		return got
-	}
+// delivery is what a delivered message says of the one that waited. Only a timer gives a message that is of no transaction such an
+// offset; it is not 0 there.
+func delivery(r *messages.DispatchRequest) messages.StoredMessage {
+	m := messages.StoredMessage{PhysicalOffset: r.PhysicalOffset, StoreSize: r.SizeBytes}
+	m.Topic, m.PreparedTransactionOffset = r.Queue.Topic, r.PreparedTransactionOffset
+	return m
 }
 
 func get(p messages.Properties, name string) string {

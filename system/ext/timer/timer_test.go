@@ -2,8 +2,8 @@ package timer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +64,8 @@ func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 		require.ErrorIs(t, put(later("too late", 367*24*time.Hour)), timer.ErrTime)
 		require.ErrorIs(t, put(&messages.Message{Topic: "Orders", Properties: "TIMER_DELIVER_MS\x01soon"}), timer.ErrTime)
 		require.NoError(t, x.Cancel(ctx, s, "order-7"))
-		require.NoError(t, x.Cancel(ctx, s, "unknown"))
+		require.ErrorIs(t, x.Cancel(ctx, s, "order-7"), timer.ErrNotWaiting)
+		require.ErrorIs(t, x.Cancel(ctx, s, "unknown"), timer.ErrNotWaiting)
 		sleep(time.Second)
 		orders.Expect(ctx, "at once")
 		require.Equal(t, 3, x.Pending())
@@ -139,28 +140,82 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 	})
 }
 
-// TestACopyThatIsRefusedDeliversNothingTwice: the message is due while no copy of it can be put.
-func TestACopyThatIsRefusedDeliversNothingTwice(t *testing.T) {
+// TestCancelTellsTheTruth: it is called just before, at and after the time at which a message is due.
+func TestCancelTellsTheTruth(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		opt.FileReservedTime = 8 * time.Minute
-		copies := 0
-		opt.PutHooks = []system.PutHook{{Name: "refuses-copies", Inline: true, Refuse: true, Func: func(m *messages.Message) error {
-			if _, carried := m.Properties.Get("TIMER_CARRIED"); carried {
-				copies++
-				return errors.New("not now")
+		x := timer.New(timer.Config{})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		came := map[string]int{}
+		want := map[string]int{}
+		var put, cancelled int
+		for at := -3; at <= 3; at++ {
+			for i := range 20 {
+				id := fmt.Sprint(at, " ", i)
+				_, err := s.Put(t.Context(), later(id, 10*time.Millisecond, messages.PropertyUniqKey, id))
+				require.NoError(t, err)
+				put++
+				<-time.After(10*time.Millisecond + time.Duration(at)*time.Microsecond)
+				switch err := x.Cancel(t.Context(), s, id); {
+				case err == nil:
+					cancelled++
+				default:
+					require.ErrorIs(t, err, timer.ErrNotWaiting)
+					want[id] = 1
+				}
 			}
-			return nil
-		}}}
+		}
+		require.NotZero(t, cancelled)
+		require.NotEqual(t, put, cancelled)
+		sleep(time.Second)
+		for _, body := range probe.Follow(t, s, "Orders", 2).All(t.Context()) {
+			came[body]++
+		}
+		require.Equal(t, want, came)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestClientsCancelByAMessage: to any topic, with the message id that they know.
+func TestClientsCancelByAMessage(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		x := timer.New(timer.Config{})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		_, err = s.Put(t.Context(), later("never", time.Minute, messages.PropertyUniqKey, "U7"))
+		require.NoError(t, err)
+		_, err = s.Put(t.Context(), &messages.Message{Topic: "Orders", QueueID: 2, Properties: messages.PropertiesOf(
+			map[string]string{timer.CancelID: "U7", messages.PropertyUniqKey: "U8", messages.PropertyDelay: "3"})})
+		require.NoError(t, err)
+		sleep(time.Second)
+		require.Zero(t, x.Pending())
+		sleep(time.Hour)
+		require.Empty(t, probe.Follow(t, s, "Orders", 2).All(t.Context()))
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestATimedMessageIsNeitherDelayedNorOfATransaction: of time and delay level the time counts, and halves are refused.
+func TestATimedMessageIsNeitherDelayedNorOfATransaction(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := options(memfs.New())
 		timer.New(timer.Config{}).Plug(&opt)
 		s, err := system.Open(opt)
 		require.NoError(t, err)
-		_, err = s.Put(t.Context(), later("once", 5*time.Minute))
+		_, err = s.Put(t.Context(), later("both", time.Minute, messages.PropertyDelay, "1"))
 		require.NoError(t, err)
-		sleep(6 * time.Minute)
-		require.Greater(t, copies, 1)
-		probe.Follow(t, s, "Orders", 2).Expect(t.Context(), "once")
-		require.EqualValues(t, 1, s.MaxOffset(messages.QueueKey{Topic: "Orders", QueueID: 2}))
+		half := later("half", time.Minute)
+		half.Topic = messages.TopicTransactionHalf
+		_, err = s.Put(t.Context(), half)
+		require.ErrorIs(t, err, timer.ErrTransaction)
+		sleep(2 * time.Minute)
+		m := probe.Follow(t, s, "Orders", 2).Next(t.Context())
+		require.Equal(t, "both", string(m.Body))
+		require.Equal(t, messages.Properties("TAGS\x01a"), m.Properties)
 		require.NoError(t, s.Close(t.Context()))
 	})
 }
@@ -244,7 +299,7 @@ func property(p messages.Properties, name string) string {
 	return value
 }
 
-// TestContract: what was acknowledged comes, at least once, whatever happens.
+// TestContract: what was acknowledged comes, and nothing twice, whatever happens.
 func TestContract(t *testing.T) {
 	dispatching.Contract(t, dispatching.Subject{
 		Plug: func(opt *system.Options) dispatching.Check {
@@ -255,6 +310,8 @@ func TestContract(t *testing.T) {
 				for i := range acked {
 					require.Contains(t, there, fmt.Sprint("body ", i))
 				}
+				slices.Sort(there)
+				require.Equal(t, slices.Compact(slices.Clone(there)), there)
 			}
 		},
 		Put: func(ctx context.Context, s *system.Store, i int) error {

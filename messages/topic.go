@@ -20,6 +20,7 @@ const (
 	TopicSelfTest          = "SELF_TEST_TOPIC"
 	TopicClusterState      = "ACTORMQ_CLUSTER_STATE" // a replica group's configuration, as of its place in the log
 	TopicTrace             = "RMQ_SYS_TRACE_TOPIC"
+	TopicTimer             = "ACTORMQ_TIMER" // where messages wait for a time of their own
 
 	RetryTopicPrefix = "%RETRY%"
 	DLQTopicPrefix   = "%DLQ%"
@@ -29,6 +30,11 @@ const (
 // IsGroupTopic tells whether a topic is a consumer group's own: of its retries, or of its dead letters.
 func IsGroupTopic(topic string) bool {
 	return strings.HasPrefix(topic, RetryTopicPrefix) || strings.HasPrefix(topic, DLQTopicPrefix)
+}
+
+// IsWaitingTopic tells whether messages wait in a topic for their time or the end of their transaction. REAL_TOPIC says where they are sent.
+func IsWaitingTopic(topic string) bool {
+	return topic == TopicSchedule || topic == TopicTransactionHalf || topic == TopicTimer
 }
 
 // IsReservedTopic tells whether nobody may send to a topic (spec/remoting.md §8.2, 4).

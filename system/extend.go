@@ -13,6 +13,7 @@ import (
 
 	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 )
 
 // Extensions are the doors for code of the user's own; docs/EXTENDING.md explains them. Names are unique in a store, of
@@ -109,6 +110,7 @@ type Batch struct {
 	Requests []messages.DispatchRequest // in log order; read only
 	UpTo     messages.PhysicalOffset    // everything below is in this batch or was in an earlier one
 	store    *Store
+	damaged  func(*messages.DispatchRequest, error)
 }
 
 // Dispatch brings a batch to a dispatcher that is an actor. It calls Done once.
@@ -127,9 +129,14 @@ func (d *Dispatch) Refuse(cause error) { d.Done(cause) }
 func (b *Batch) Store() *Store { return b.store }
 
 // Message reads the message that a request is about; its bytes are the caller's. ErrNoMessage: it has been deleted meanwhile,
-// or stands in the place of one that was lost to damage.
+// stands in the place of one that was lost to damage, or is damaged itself; then that is logged, and counted as Skipped.
 func (b *Batch) Message(r *messages.DispatchRequest) (messages.StoredMessage, error) {
-	return b.store.MessageAt(r.PhysicalOffset)
+	m, err := b.store.MessageAt(r.PhysicalOffset)
+	if bad := new(segments.CorruptionError); errors.As(err, &bad) {
+		b.damaged(r, err)
+		err = fmt.Errorf("%w: %w", ErrNoMessage, err)
+	}
+	return m, err
 }
 
 // Messages goes through the messages of the batch, without those that are no longer there; an error is that of reading one.

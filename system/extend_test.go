@@ -346,3 +346,27 @@ func TestExtensionsAreChecked(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 }
+
+// TestADamagedMessageHoldsNoDispatcherUp: its body is damaged on the disk before the dispatcher comes to it.
+func TestADamagedMessageHoldsNoDispatcherUp(t *testing.T) {
+	disk, got, wait := memfs.New(), &seen{}, make(chan struct{})
+	s := openIn(t, following(disk, system.Dispatcher{Handle: func(ctx context.Context, b *system.Batch) error {
+		<-wait
+		return got.handle(ctx, b)
+	}}))
+	want := fillBodies(t, s, 0, 1)
+	bad, err := s.Put(t.Context(), message("T", 0, "to be damaged"))
+	require.NoError(t, err)
+	want = append(want, fillBodies(t, s, 1, 3)...)
+	f, err := disk.Open("store/commitlog/00000000000000000000", true)
+	require.NoError(t, err)
+	const body = 88 // of a record, behind what has a fixed length
+	_, err = f.WriteAt([]byte{0xff}, int64(bad.PhysicalOffset)+body)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	close(wait)
+	require.NoError(t, s.AwaitExtension(t.Context(), "mine"))
+	require.Equal(t, want, got.take())
+	require.EqualValues(t, bad.Bytes, status(t, s, "mine").Skipped)
+	require.NoError(t, s.Close(t.Context()))
+}

@@ -50,7 +50,7 @@ func furtherQueues(p *messages.PutMessage, m *messages.Message) (*messages.Messa
 
 // spreads tells whether messages of a topic go to their further queues.
 func spreads(topic string) bool {
-	return topic != messages.TopicSchedule && topic != messages.TopicTransactionHalf && !messages.IsGroupTopic(topic)
+	return !messages.IsWaitingTopic(topic) && !messages.IsGroupTopic(topic)
 }
 
 // furtherBytes is how long the queue offsets get that the writer adds, at most.

@@ -227,17 +227,23 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 		limit = func() messages.PhysicalOffset { return min(built(), s.FlushedTo()) }
 	}
 	handle := s.handlerOf(d)
+	var a *extension.Dispatcher
+	damaged := func(r *messages.DispatchRequest, err error) {
+		s.opt.Logger.Error().Err(err).Str("extension", d.Name).Str("topic", r.Queue.Topic).Int64("offset", int64(r.PhysicalOffset)).
+			Msg("a dispatcher can't be given a damaged message: it is left out")
+		a.Damaged(messages.LogDamage{From: r.PhysicalOffset, To: r.End()})
+	}
 	cfg := extension.DispatcherConfig{
 		Name: d.Name, Policy: d.Policy, Log: s.log, From: from, Limit: limit, Flusher: s.flushing(), Disk: s.opt.Disk,
 		Path: s.positionPath(d.Name), Generation: position.Generation, Interval: d.SaveInterval, Logger: s.opt.Logger,
 		Handle: func(ctx context.Context, b *messages.DispatchBatch) error {
-			return handle(ctx, &Batch{Requests: b.Requests, UpTo: b.UpTo, store: s})
+			return handle(ctx, &Batch{Requests: b.Requests, UpTo: b.UpTo, store: s, damaged: damaged})
 		},
 	}
 	if d.Load != nil {
 		cfg.Path = ""
 	}
-	a := extension.NewDispatcher(cfg)
+	a = extension.NewDispatcher(cfg)
 	if _, err := s.spawnPlug(d.Name, dispatcherRole(d.Name), a); err != nil {
 		return err
 	}

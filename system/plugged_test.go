@@ -247,6 +247,29 @@ func TestAServiceRunsBesideTheStoreAndIsStartedAgain(t *testing.T) {
 	})
 }
 
+// TestAServiceThatHasRunForLongIsStartedAgainSoon: the pauses grow with failures one after the other, not over the days.
+func TestAServiceThatHasRunForLongIsStartedAgainSoon(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := small(memfs.New())
+		var runs atomic.Int64
+		opt.Services = []system.Service{{Name: "restless", Run: func(ctx context.Context, _ *system.Store) error {
+			runs.Add(1)
+			select {
+			case <-time.After(2 * time.Minute):
+				return errors.New("as every time")
+			case <-ctx.Done():
+				return nil
+			}
+		}}}
+		s := openIn(t, opt)
+		for i := range 4 {
+			sleep(2*time.Minute + 100*time.Millisecond)
+			require.EqualValues(t, i+2, runs.Load())
+		}
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
 // counter is a user's actor: it counts the batches' messages and puts the sum where it is asked to.
 type counter struct {
 	total int

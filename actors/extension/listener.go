@@ -29,8 +29,9 @@ type ListenerConfig struct {
 
 const (
 	defaultQueues = 1 << 16
-	// leastHeard is how many arrivals a listener hears during a call before it turns deaf, at least.
-	leastHeard = 512
+	// leastHeard is how many arrivals a listener hears during a call before it turns deaf, at least: each may wake a goroutine, which
+	// costs more than to look at so many queues.
+	leastHeard = 16
 )
 
 // Listener tells the user's function which queues have grown. While a call runs, what arrives is put together: an entry a

@@ -97,6 +97,9 @@ func (r *runner) done(m callDone, handled int) bool {
 	if r.stopped {
 		return false
 	}
+	if r.board.now.Load().LastTook > r.strikes.policy.Window {
+		r.strikes.succeeded() // a service that has run for long begins with the first pause
+	}
 	r.failed(m.err, stalled)
 	return false
 }

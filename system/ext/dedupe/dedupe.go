@@ -38,7 +38,8 @@ type Window struct {
 	mu    sync.RWMutex
 	keys  map[uint64]int64 // hash of topic and key → store timestamp, ms
 	order []noted          // the oldest first
-	marks []mark           // places in the log, one a part of the window
+
+	marks []mark // places in the log, one a part of the window; the dispatcher's
 }
 
 type noted struct {
@@ -97,13 +98,27 @@ func (w *Window) hash(topic, key string) uint64 {
 	return maphash.Comparable(w.seed, [2]string{topic, key})
 }
 
+// topicOf is the topic that a message is sent to.
+func topicOf(m *messages.Message) string {
+	if messages.IsWaitingTopic(m.Topic) {
+		if topic, ok := m.Properties.Get(messages.PropertyRealTopic); ok {
+			return topic
+		}
+	}
+	return m.Topic
+}
+
 func (w *Window) hook(m *messages.Message) error {
 	key, ok := m.Properties.Get(messages.PropertyUniqKey)
-	if !ok || !w.wants(m.Topic) {
+	topic := topicOf(m)
+	if !ok || !w.wants(topic) || messages.IsGroupTopic(topic) {
+		return nil
+	}
+	if _, again := m.Properties.Get(messages.PropertyOriginMessageID); again {
 		return nil
 	}
 	w.mu.RLock()
-	ms, known := w.keys[w.hash(m.Topic, key)]
+	ms, known := w.keys[w.hash(topic, key)]
 	w.mu.RUnlock()
 	if !known || ms < time.Now().Add(-w.cfg.Window).UnixMilli() {
 		w.passed.Add(1)
@@ -113,23 +128,43 @@ func (w *Window) hook(m *messages.Message) error {
 	if w.cfg.CountOnly {
 		return nil
 	}
-	return fmt.Errorf("%w: topic %s, key %s", ErrDuplicate, m.Topic, key)
+	return fmt.Errorf("%w: topic %s, key %s", ErrDuplicate, topic, key)
 }
 
 func (w *Window) handle(_ context.Context, b *system.Batch) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	var found []noted
 	for i := range b.Requests {
 		r := &b.Requests[i]
-		if len(r.UniqKey) == 0 || !w.wants(r.Queue.Topic) {
+		topic := r.Queue.Topic
+		if len(r.UniqKey) == 0 || r.Further || messages.IsGroupTopic(topic) {
 			continue
 		}
-		h := w.hash(r.Queue.Topic, string(r.UniqKey))
-		w.keys[h] = max(w.keys[h], r.StoreTimestampMs)
-		w.order = append(w.order, noted{h, r.StoreTimestampMs})
+		if messages.IsWaitingTopic(topic) {
+			m, err := b.Message(r)
+			if errors.Is(err, system.ErrNoMessage) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			topic = topicOf(&m.Message)
+		}
+		if w.wants(topic) {
+			found = append(found, noted{w.hash(topic, string(r.UniqKey)), r.StoreTimestampMs})
+		}
 	}
-	w.forget()
+	w.note(found)
 	return w.mark(b)
+}
+
+func (w *Window) note(found []noted) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range found {
+		w.keys[n.hash] = max(w.keys[n.hash], n.ms)
+	}
+	w.order = append(w.order, found...)
+	w.forget()
 }
 
 // forget takes out what has left the window, and what there is no room for.

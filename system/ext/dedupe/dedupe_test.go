@@ -3,6 +3,7 @@ package dedupe_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +89,80 @@ func TestTheWindowHasARoomAndMayOnlyCount(t *testing.T) {
 		require.NoError(t, err)
 		sleep(time.Second)
 		require.Equal(t, dedupe.Counters{Passed: 30, Duplicates: 1, Forgotten: 21, Keys: 9}, w.Counters())
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestWhatConsumersSendBackPasses: a retry, a dead letter and what is sent again of it have the key of the message.
+func TestWhatConsumersSendBackPasses(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		dedupe.New(dedupe.Config{}).Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		for _, topic := range []string{"Orders", messages.RetryTopicPrefix + "g", messages.RetryTopicPrefix + "g", messages.DLQTopicPrefix + "g", "Orders"} {
+			m := keyed(topic, "a")
+			if topic != "Orders" || s.MaxOffset(m.Queue()) > 0 {
+				m.Properties = m.Properties.With(messages.PropertyOriginMessageID, "7F000001")
+			}
+			_, err := s.Put(t.Context(), m)
+			require.NoError(t, err, topic)
+			require.NoError(t, s.AwaitExtension(t.Context(), "dedupe"))
+		}
+		_, err = s.Put(t.Context(), keyed("Orders", "a"))
+		require.ErrorIs(t, err, dedupe.ErrDuplicate)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestWhatWaitsCountsForItsOwnTopic: a producer sends a delayed message, and a half message, again.
+func TestWhatWaitsCountsForItsOwnTopic(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		opt := options(memfs.New())
+		dedupe.New(dedupe.Config{Topics: []string{"Orders"}}).Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		late := keyed("Orders", "late")
+		late.Properties = late.Properties.With(messages.PropertyDelay, "5")
+		half := keyed(messages.TopicTransactionHalf, "half")
+		half.Properties = half.Properties.With(messages.PropertyRealTopic, "Orders")
+		for _, m := range []*messages.Message{late, half} {
+			_, err := s.Put(t.Context(), m)
+			require.NoError(t, err)
+			require.NoError(t, s.AwaitExtension(t.Context(), "dedupe"))
+			_, err = s.Put(t.Context(), m)
+			require.ErrorIs(t, err, dedupe.ErrDuplicate)
+		}
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+// TestASlowDiskHoldsNoPutUp: the place of the window is saved while the disk hangs.
+func TestASlowDiskHoldsNoPutUp(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := options(disk)
+		dedupe.New(dedupe.Config{Window: time.Minute}).Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		saves := 0
+		disk.Inject(func(op memfs.Op) error {
+			if strings.Contains(op.Name, "dedupe.window") {
+				saves++
+				<-time.After(10 * time.Second)
+			}
+			return nil
+		})
+		for i := range 30 {
+			began := time.Now()
+			_, err := s.Put(t.Context(), keyed("Orders", fmt.Sprint(i)))
+			require.NoError(t, err)
+			require.Zero(t, time.Since(began))
+			sleep(7 * time.Second)
+		}
+		require.NotZero(t, saves)
+		disk.Inject(nil)
+		sleep(time.Minute)
 		require.NoError(t, s.Close(t.Context()))
 	})
 }

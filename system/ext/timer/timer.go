@@ -17,8 +17,8 @@ import (
 
 // Names that users see.
 const (
-	Topic     = "ACTORMQ_TIMER"    // where messages wait
-	DeliverMs = "TIMER_DELIVER_MS" // property: when to deliver, in ms of Unix time
+	Topic     = messages.TopicTimer // where messages wait
+	DeliverMs = "TIMER_DELIVER_MS"  // property: when to deliver, in ms of Unix time
 	// ID is the property by whose value Cancel finds a message. One without it is found by its UNIQ_KEY, which clients show as its
 	// message id.
 	ID = "TIMER_ID"

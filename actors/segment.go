@@ -15,8 +15,8 @@ type SegmentWanted struct {
 	From int64
 }
 
-// SegmentReady hands a segment to the writer: its file has full length, real space and a durable name, and its first
-// window is populated. The writer owns it. Tail: it is the one that it has already, with room now.
+// SegmentReady hands a segment to the writer: its file has full length, real space and a durable name, its first pages are
+// populated, and the rest of the first window is next. The writer owns it. Tail: it is the one that it has already, with room now.
 type SegmentReady struct {
 	Segment *segments.Segment
 	Tail    bool

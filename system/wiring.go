@@ -238,8 +238,8 @@ func (s *Store) spawnAllocator() error {
 	}
 	_, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
 		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
-		SegmentBytes: o.SegmentBytes, WindowBytes: o.window(), Warm: o.WarmSegments, WarmSyncPages: warmSync,
-		PoolBuffers: buffers, PoolFailFast: o.TransientPoolFailFast,
+		SegmentBytes: o.SegmentBytes, WindowBytes: o.window(), WriteFirstWindow: o.FlushDiskType == SyncFlush,
+		Warm: o.WarmSegments, WarmSyncPages: warmSync, PoolBuffers: buffers, PoolFailFast: o.TransientPoolFailFast,
 		Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner), Log: o.Logger,
 	}), s.blocking(actors.RoleAllocator))
 	return err

@@ -26,6 +26,9 @@ type Config struct {
 	PrepareDir   string // on the same file system; emptied at start
 	SegmentBytes int64
 	WindowBytes  int64 // pages populated ahead of the tail; 0: none
+	// WriteFirstWindow has the zeros of a segment's first window written to the disk before it is handed over, so that no
+	// put waits for that (SYNC_FLUSH). Otherwise they stay in memory: they would be written for nothing.
+	WriteFirstWindow bool
 	// Warm makes all pages of a segment present, and locks them in memory, of two segments at most (warmMapedFileEnable).
 	Warm bool
 	// WarmSyncPages is how many pages are made present before the disk is given them, 0: it is given none
@@ -46,6 +49,7 @@ const (
 	defaultRetryPause = time.Second
 	slowAllocation    = 100 * time.Millisecond
 	reminderInterval  = time.Minute // between lines that say that it still fails
+	atOnceBytes       = 2 << 20     // populated before a segment is handed over: a store is open after a moment
 )
 
 // Actor is the segment allocator.
@@ -137,6 +141,9 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 		a.toWarm(s)
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s, Tail: m.Tail != nil})
+	if n := a.firstWindow(s); m.Tail == nil && n > a.atOnce(s) {
+		a.populate(s, a.atOnce(s), n-a.atOnce(s))
+	}
 }
 
 // part is how the allocator is called in messages.SpaceProblem.
@@ -245,12 +252,13 @@ func (a *Actor) removeDraft(draft string) error {
 }
 
 func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
-	if n := a.firstWindow(s); n > 0 {
-		if err := s.Populate(0, n); err != nil {
-			return err
-		}
+	if err := a.atOncePages(s, a.cfg.WriteFirstWindow); err != nil {
+		return err
 	}
 	if err := s.DataSync(); err != nil { // the length must be durable before the name is
+		return err
+	}
+	if err := a.atOncePages(s, !a.cfg.WriteFirstWindow); err != nil {
 		return err
 	}
 	if err := a.cfg.Disk.Rename(draft, final); err != nil {
@@ -265,16 +273,40 @@ func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
 	return nil
 }
 
-// window populates the next window of a segment. A failure only costs the writer page faults, so it is no error.
+// atOnce is how much of its first window a segment has when it is handed over. The rest follows, ahead of the writer.
+func (a *Actor) atOnce(s *segments.Segment) int64 {
+	if a.cfg.WriteFirstWindow {
+		return a.firstWindow(s)
+	}
+	return min(a.firstWindow(s), atOnceBytes)
+}
+
+func (a *Actor) atOncePages(s *segments.Segment, now bool) error {
+	if n := a.atOnce(s); now && n > 0 {
+		return s.Populate(0, n)
+	}
+	return nil
+}
+
+// window populates the next window of a segment.
 func (a *Actor) window(m actors.WindowWanted) {
+	n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
 	end := m.Segment.Size()
-	if m.Segment.Hold() {
-		n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
+	if a.populate(m.Segment, m.From, n) {
 		end = m.From + n
-		if err := actors.Protect("populate pages", func() error { return m.Segment.Populate(m.From, n) }); err != nil {
-			a.cfg.Log.Warn().Err(err).Str("file", m.Segment.Path()).Int64("from", m.From).Msg("populating pages failed")
-		}
-		m.Segment.Release()
 	}
 	m.ReplyTo.Send(actors.WindowReady{Segment: m.Segment, End: end})
+}
+
+// populate makes pages of a segment present that the writer has, false when it is gone. A failure only costs the writer page
+// faults, so it is no error.
+func (a *Actor) populate(s *segments.Segment, from, n int64) bool {
+	if !s.Hold() {
+		return false
+	}
+	defer s.Release()
+	if err := actors.Protect("populate pages", func() error { return s.Populate(from, n) }); err != nil {
+		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", from).Msg("populating pages failed")
+	}
+	return true
 }

@@ -13,7 +13,7 @@ type window struct {
 	segment *segments.Segment
 }
 
-// enter begins a new segment; the allocator has populated its first window.
+// enter begins a new segment; the allocator populates its first window unasked.
 func (v *window) enter(s *segments.Segment) {
 	v.segment, v.asked, v.end = s, false, min(v.size, s.Size())
 }

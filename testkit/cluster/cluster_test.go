@@ -78,6 +78,7 @@ func (g *Group) rounds(n int, harms []harm) {
 	g.Leader()
 	l := Begin(t, g, 8)
 	l.AwaitAck(time.Now(), 3*time.Minute)
+	owed := l.MakePromises()
 	var gaps []time.Duration
 	for round := range n {
 		victim, h := g.Leader(), harms[round%len(harms)]
@@ -90,6 +91,7 @@ func (g *Group) rounds(n int, harms []harm) {
 			victim, h.what, acked, elected, ms(over.Sub(began)), ms(led.Sub(over)), ms(max(gap-led.Sub(began), 0)), ms(gap))
 		gaps = append(gaps, gap)
 		l.Kept(began.Add(-offsetsLag))
+		owed.Next()
 		more := l.Acked() + 100 + rand.IntN(200)
 		g.Until("sends go on", func() bool { return l.Acked() > more })
 		h.heal(victim)
@@ -101,6 +103,7 @@ func (g *Group) rounds(n int, harms []harm) {
 		}
 	}
 	l.AwaitAck(time.Now(), 3*time.Minute)
+	owed.Kept()
 	l.End()
 	slices.Sort(gaps)
 	t.Logf("%d sends acknowledged of %d; service back after %v at the median, %v at worst", l.Acked(), l.tried, ms(gaps[len(gaps)/2]),

@@ -80,7 +80,8 @@ func (g *Group) Start(ids ...string) {
 	for _, id := range ids {
 		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
 		p.cmd = g.network.command(id, g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
-			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000")
+			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000",
+			"--set", "transactionTimeOut=1000", "--set", "transactionCheckInterval=1000", "--set", "transactionCheckMax=1000000")
 		p.cmd.Args = append(p.cmd.Args, g.Args[id]...)
 		p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ACTORMQ_CLUSTER_") }) // no keys of a node
 		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

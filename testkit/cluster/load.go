@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/client"
 	members "github.com/actormq/actormq/system/cluster"
@@ -36,6 +37,7 @@ type Load struct {
 	t     testing.TB
 	nodes []members.Node
 
+	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -52,8 +54,8 @@ type Load struct {
 // Begin starts senders and a reader.
 func Begin(t testing.TB, g *Group, senders int) *Load {
 	l := &Load{t: t, nodes: g.Nodes, acked: map[place]string{}, seen: map[place]string{}, gapped: make(chan struct{}, 1)}
-	var ctx context.Context
-	ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	ctx := l.ctx
 	for i := range senders {
 		l.running.Go(func() { l.send(ctx, i) })
 	}
@@ -85,15 +87,21 @@ func (l *Load) client(first int) *client.Client {
 
 // send sends one message after the other, to whoever the routes say.
 func (l *Load) send(ctx context.Context, sender int) {
-	for turn := sender; ctx.Err() == nil; turn++ {
+	n := 0
+	l.again(ctx, sender, func(c *client.Client) error {
+		n++
+		return l.sendOne(ctx, c, fmt.Sprintf("%d/%d", sender, n))
+	})
+}
+
+// again does something again and again until the context ends, after a failure by another name server.
+func (l *Load) again(ctx context.Context, first int, what func(c *client.Client) error) {
+	for turn := first; ctx.Err() == nil; turn++ {
 		c := l.client(turn)
-		for n := 0; ctx.Err() == nil; n++ {
-			if err := l.sendOne(ctx, c, fmt.Sprintf("%d/%d/%d", sender, turn, n)); err != nil {
-				pause(ctx)
-				break // by another name server
-			}
+		for ctx.Err() == nil && what(c) == nil {
 		}
 		c.Close()
+		pause(ctx)
 	}
 }
 
@@ -104,24 +112,30 @@ func pause(ctx context.Context) {
 	}
 }
 
-func (l *Load) sendOne(ctx context.Context, c *client.Client, body string) error {
-	queues, err := c.QueuesToSend(ctx, Topic)
+// store sends a message to whoever leads; without an error it is acknowledged.
+func store(ctx context.Context, c *client.Client, topic, properties, body string) (client.Sent, error) {
+	queues, err := c.QueuesToSend(ctx, topic)
 	if err != nil {
-		return err
+		return client.Sent{}, err
 	}
 	q := queues[len(body)%len(queues)]
+	sent, err := c.Send(ctx, q.Address, remoting.SendMessageHeader{
+		ProducerGroup: group, Topic: topic, DefaultTopic: "TBW102", DefaultTopicQueueNums: 4, QueueID: q.ID, Properties: properties,
+		BornTimestampMs: time.Now().UnixMilli(),
+	}, []byte(body))
+	if err == nil && sent.Code != remoting.ResponseSuccess {
+		err = fmt.Errorf("stored, but %s", remoting.ResponseName(sent.Code))
+	}
+	return sent, err
+}
+
+func (l *Load) sendOne(ctx context.Context, c *client.Client, body string) error {
 	l.mu.Lock()
 	l.tried++
 	l.mu.Unlock()
-	sent, err := c.Send(ctx, q.Address, remoting.SendMessageHeader{
-		ProducerGroup: "load", Topic: Topic, DefaultTopic: "TBW102", DefaultTopicQueueNums: 4, QueueID: q.ID,
-		BornTimestampMs: time.Now().UnixMilli(),
-	}, []byte(body+strings.Repeat(".", 200)))
+	sent, err := store(ctx, c, Topic, "", body+strings.Repeat(".", 200))
 	if err != nil {
 		return err
-	}
-	if sent.Code != remoting.ResponseSuccess {
-		return fmt.Errorf("stored, but %s", remoting.ResponseName(sent.Code))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,14 +161,10 @@ func (l *Load) note(where map[place]string, p place, body string) {
 // read reads every queue from its beginning on, and goes on where it was after each failure.
 func (l *Load) read(ctx context.Context) {
 	next := map[int32]int64{}
-	for turn := 0; ctx.Err() == nil; turn++ {
-		c := l.client(turn)
-		for ctx.Err() == nil && l.readOnce(ctx, c, next) == nil {
-			pause(ctx)
-		}
-		c.Close()
+	l.again(ctx, 0, func(c *client.Client) error {
 		pause(ctx)
-	}
+		return l.readOnce(ctx, c, next)
+	})
 }
 
 func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]int64) error {
@@ -167,22 +177,13 @@ func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]in
 		return err
 	}
 	for _, q := range queues {
-		for more := true; more; {
-			p, err := c.Pull(ctx, q.Address, remoting.PullMessageHeader{
-				ConsumerGroup: group, Topic: Topic, QueueID: q.ID, QueueOffset: next[q.ID], MaxMsgNums: 32, SysFlag: remoting.PullFlagSubscription,
-				Subscription: "*", ExpressionType: "TAG",
-			})
-			if err != nil {
-				return err
-			}
+		if err := readQueue(ctx, c, q, next, func(m *messages.StoredMessage) {
+			body, _, _ := strings.Cut(string(m.Body), ".")
 			l.mu.Lock()
-			for _, m := range p.Messages {
-				body, _, _ := strings.Cut(string(m.Body), ".")
-				l.note(l.seen, place{q.ID, int64(m.QueueOffset)}, body)
-				next[q.ID] = int64(m.QueueOffset) + 1
-			}
-			l.mu.Unlock()
-			more = len(p.Messages) > 0
+			defer l.mu.Unlock()
+			l.note(l.seen, place{q.ID, int64(m.QueueOffset)}, body)
+		}); err != nil {
+			return err
 		}
 		if err := c.Commit(ctx, q, group, next[q.ID]); err != nil {
 			return err
@@ -194,7 +195,25 @@ func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]in
 	return nil
 }
 
-// group is the reader's.
+// readQueue reads a queue from where next says to its end, and moves that on.
+func readQueue(ctx context.Context, c *client.Client, q client.Queue, next map[int32]int64, each func(*messages.StoredMessage)) error {
+	for {
+		p, err := c.Pull(ctx, q.Address, remoting.PullMessageHeader{
+			ConsumerGroup: group, Topic: q.Topic, QueueID: q.ID, QueueOffset: next[q.ID], MaxMsgNums: 32, SysFlag: remoting.PullFlagSubscription,
+			Subscription: "*", ExpressionType: "TAG",
+		})
+		if err != nil || len(p.Messages) == 0 {
+			return err
+		}
+		for i := range p.Messages {
+			m := &p.Messages[i]
+			each(m)
+			next[q.ID] = int64(m.QueueOffset) + 1
+		}
+	}
+}
+
+// group is that of the reader, and of the producers.
 const group = "load"
 
 // Kept requires that the reader's group is, at whoever leads now, where it was at a time or further.

@@ -41,19 +41,20 @@ type Load struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.Mutex
-	acked  map[place]string // what was answered with SEND_OK
-	seen   map[place]string // what a reader has got
-	last   time.Time        // of the last SEND_OK
-	kept   []commit         // what the reader has committed, in order
-	wrong  []string
-	tried  int
-	gapped chan struct{} // told after each SEND_OK
+	mu      sync.Mutex
+	acked   map[place]string // what was answered with SEND_OK
+	seen    map[place]string // what a reader has got
+	last    time.Time        // of the last SEND_OK
+	kept    []commit         // what the reader has committed, in order
+	wrong   []string
+	tried   int
+	history history
+	gapped  chan struct{} // told after each SEND_OK
 }
 
 // Begin starts senders and a reader.
 func Begin(t testing.TB, g *Group, senders int) *Load {
-	l := &Load{t: t, nodes: g.Nodes, acked: map[place]string{}, seen: map[place]string{}, gapped: make(chan struct{}, 1)}
+	l := &Load{t: t, nodes: g.Nodes, acked: map[place]string{}, seen: map[place]string{}, gapped: make(chan struct{}, 1), history: history{began: time.Now()}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	ctx := l.ctx
 	for i := range senders {
@@ -130,15 +131,17 @@ func store(ctx context.Context, c *client.Client, topic, properties, body string
 }
 
 func (l *Load) sendOne(ctx context.Context, c *client.Client, body string) error {
-	l.mu.Lock()
-	l.tried++
-	l.mu.Unlock()
+	asked := call{body: body, called: l.history.now(), returned: never}
 	sent, err := store(ctx, c, Topic, "", body+strings.Repeat(".", 200))
-	if err != nil {
-		return err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tried++
+	if err == nil {
+		asked.returned = l.history.now()
+	}
+	if l.history.calls = append(l.history.calls, asked); err != nil {
+		return err
+	}
 	l.note(l.acked, place{sent.QueueID, sent.QueueOffset}, body)
 	l.last = time.Now()
 	select {
@@ -177,12 +180,19 @@ func (l *Load) readOnce(ctx context.Context, c *client.Client, next map[int32]in
 		return err
 	}
 	for _, q := range queues {
-		if err := readQueue(ctx, c, q, next, func(m *messages.StoredMessage) {
+		asked := call{queue: q.ID, from: next[q.ID], called: l.history.now()}
+		err := readQueue(ctx, c, q, next, func(m *messages.StoredMessage) {
 			body, _, _ := strings.Cut(string(m.Body), ".")
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.note(l.seen, place{q.ID, int64(m.QueueOffset)}, body)
-		}); err != nil {
+		})
+		if asked.to, asked.returned = next[q.ID], l.history.now(); asked.to > asked.from {
+			l.mu.Lock()
+			l.history.calls = append(l.history.calls, asked)
+			l.mu.Unlock()
+		}
+		if err != nil {
 			return err
 		}
 		if err := c.Commit(ctx, q, group, next[q.ID]); err != nil {
@@ -283,6 +293,7 @@ func (l *Load) Check(all map[place]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	require.Empty(l.t, l.wrong, "places whose message has changed")
+	require.NoError(l.t, l.history.Linearizable(all))
 	for name, known := range map[string]map[place]string{"acknowledged": l.acked, "seen": l.seen} {
 		lost := 0
 		for p, body := range known {

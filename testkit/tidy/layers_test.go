@@ -50,6 +50,7 @@ var parties = []struct {
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},
 	{"github.com/stretchr/testify/require", []string{"testkit"}, true},
+	{"github.com/anishathalye/porcupine", []string{"testkit/cluster"}, true},
 	{"go.uber.org/goleak", nil, true},
 }
 

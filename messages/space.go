@@ -12,6 +12,10 @@ type Retention struct {
 	WarningPercent   int           // diskSpaceWarningLevelRatio, %: above it puts are refused; default 90
 	NoForcedCleaning bool          // cleanFileForciblyEnable=false: files never go before they expire
 
+	// Topics (topicRetention) is how long messages of topics are kept, where that is not FileReservedTime. Those that are older are no
+	// longer in their queues; files with younger ones do not expire. The map never changes.
+	Topics map[string]time.Duration
+
 	// KeepUnread (keepUnreadMessages) keeps an expired file while a consumer group has not read all of it, if the group was seen in
 	// UnreadGroupTimeout (keepUnreadGroupTimeout; default 168 h), up to UnreadMaxUsed (keepUnreadMaxUsedSpaceRatio, %; default 80).
 	KeepUnread         bool

@@ -32,6 +32,23 @@ func (s *Store) OffsetByTime(
 	return s.nearest(q, from, end, &w)
 }
 
+// since is the first offset of a queue whose message is not older than the time, near the queue's beginning most likely.
+func (s *Store) since(ctx context.Context, q *consumequeue.Queue, timestampMs int64) (messages.QueueOffset, error) {
+	w := timeWindow{wanted: timestampMs}
+	w.lo, w.hi = q.Range()
+	for at, step := w.lo, messages.QueueOffset(1); at < w.hi; at, step = w.lo+step, step*2 {
+		found, err := s.timeFrom(q, at, w.hi)
+		if err != nil {
+			return 0, fmt.Errorf("search by time: %w", err)
+		}
+		if w.note(at, found); found.ms >= timestampMs {
+			break
+		}
+	}
+	err := s.lowerBound(ctx, q, &w)
+	return w.lo, err
+}
+
 // timeWindow is what a search by time knows: each message in front of lo is older than what is wanted, none from hi on is.
 type timeWindow struct {
 	wanted int64 // ms

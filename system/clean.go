@@ -30,7 +30,7 @@ func (s *Store) newCleaner() *cleaner.Actor {
 		decide = s.planCleaning
 	}
 	return cleaner.New(cleaner.Config{
-		Decide: decide, Readers: s.slowestReaders,
+		Decide: decide, Readers: s.slowestReaders, Since: s.since, Expire: s.noteExpired,
 		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
 		Policy:      cleaner.PolicyOf(o.Retention, o.SegmentBytes),
 		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
@@ -95,6 +95,19 @@ func (s *Store) Retention() messages.Retention { return *s.retention.Load() }
 // SetReaders says who knows how far consumer groups have read, for Retention.KeepUnread: a store has no groups. Until it is
 // called nothing counts as read. One goroutine at a time calls the function, every CleanInterval.
 func (s *Store) SetReaders(readers messages.Readers) { s.readers.Store(&readers) }
+
+// noteExpired notes what has expired of topics with a retention of their own.
+func (s *Store) noteExpired(ctx context.Context, below map[string]messages.PhysicalOffset) error {
+	if s.readOnly != nil { // what is in memory only is gone with it
+		return nil
+	}
+	done, err := s.exclusively(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
+	return s.files.TopicsExpired(below)
+}
 
 func (s *Store) slowestReaders(seen time.Duration) (map[messages.QueueKey]messages.Reader, bool) {
 	readers := s.readers.Load()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -347,18 +348,18 @@ func TestUnreadFilesAreKeptUntilTheDiskIsTooFull(t *testing.T) {
 		sleep(2 * time.Minute)
 		require.Zero(t, begin(), "nobody knows yet who has read what")
 
-		next, asked := messages.QueueOffset(1), time.Duration(0)
+		var next, asked atomic.Int64
 		s.SetReaders(func(seen time.Duration) map[messages.QueueKey]messages.Reader {
-			asked = seen
+			asked.Store(int64(seen))
 			return map[messages.QueueKey]messages.Reader{
-				key: {Group: "g", Next: next}, {Topic: "Unknown"}: {Group: "g", Next: 5}, {Topic: "Idle"}: {Group: "g"},
+				key: {Group: "g", Next: messages.QueueOffset(next.Load())}, {Topic: "Unknown"}: {Group: "g", Next: 5}, {Topic: "Idle"}: {Group: "g"},
 			}
 		})
 		require.Zero(t, begin())
-		require.Equal(t, time.Hour, asked)
-		next = third
+		require.EqualValues(t, time.Hour, asked.Load())
+		next.Store(int64(third))
 		require.EqualValues(t, 2*seg, begin())
-		next = third - 1 // what is gone keeps nothing
+		next.Store(int64(third) - 1) // what is gone keeps nothing
 		require.EqualValues(t, 2*seg, begin())
 		require.Zero(t, s.Cleaning().Cleaned.Unread)
 

@@ -273,6 +273,14 @@ func validRetention(r messages.Retention) error {
 	if r.UnreadGroupTimeout <= 0 {
 		bad = append(bad, fmt.Errorf("UnreadGroupTimeout is %v: more than 0", r.UnreadGroupTimeout))
 	}
+	for topic, kept := range r.Topics {
+		if err := messages.CheckTopicName(topic); err != nil {
+			bad = append(bad, fmt.Errorf("Topics: %w", err))
+		}
+		if kept <= 0 || ownTopic(topic) {
+			bad = append(bad, fmt.Errorf("Topics: %s is kept for %v: more than 0, and no topic of the store's own", topic, kept))
+		}
+	}
 	for name, percent := range map[string]int{
 		"CleanForcibly": r.CleanForcibly, "WarningPercent": r.WarningPercent, "UnreadMaxUsed": r.UnreadMaxUsed,
 	} {

@@ -39,6 +39,11 @@ type Config struct {
 	// read. One round at a time calls it.
 	Readers func(seen time.Duration) (map[messages.QueueKey]messages.Reader, bool)
 
+	// Since finds the first message of a queue that is not older than a time in ms, the queue's end without one.
+	Since func(ctx context.Context, q *consumequeue.Queue, ms int64) (messages.QueueOffset, error)
+	// Expire notes, durably, in front of which places the messages of topics have expired.
+	Expire func(ctx context.Context, below map[string]messages.PhysicalOffset) error
+
 	QueueBuilder, Indexer, Allocator actors.Peer
 
 	FirstRound       time.Duration // 0: 60 s

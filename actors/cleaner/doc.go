@@ -25,6 +25,12 @@
 // meanwhile: a reader that never ends holds up no cleaning (L09). Then each queue's minimum is raised and its expired
 // files go, and the index builder is told.
 //
+// # Topics with a retention of their own
+//
+// Store times do not go back in the log, so that one place divides a topic: in front of its first message that has not expired,
+// everything of it has, in all of its queues. The round finds that place from the queues' beginnings on, has it noted durably, and raises the
+// minimum of the queues. A topic that is kept longer than fileReservedTime keeps the segments behind that place instead.
+//
 // # A full disk
 //
 // One evaluator looks at all file systems (W15): the commit log's, the queues' and the index's. Above

@@ -59,7 +59,8 @@ func (r *round) run(ctx context.Context) error {
 	}
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
-	errs = append(errs, r.markUnread())
+	topics, err := r.topics(ctx)
+	errs = append(errs, err, r.markUnread(topics))
 	plan, err := r.decide(ctx)
 	if plan.Delete > 0 {
 		err = errors.Join(err, r.delete(ctx, plan))
@@ -73,6 +74,7 @@ func (r *round) run(ctx context.Context) error {
 	if least > r.min {
 		errs = append(errs, r.align(ctx, least))
 	}
+	errs = append(errs, r.expire(ctx, topics))
 	r.done.Hanging = len(r.leaving)
 	return errors.Join(errs...)
 }
@@ -268,17 +270,23 @@ func (r *round) raiseMins(least messages.PhysicalOffset) error {
 	return err
 }
 
+// removeQueueFiles deletes the files of a queue that name only what is gone; false when the round is over.
+func (r *round) removeQueueFiles(ctx context.Context, q *consumequeue.Queue) (goOn bool, err error) {
+	n, err := q.DeleteExpired()
+	if err == nil && n > 0 {
+		err = q.Sync()
+	}
+	r.done.QueueFiles += int64(n)
+	return n == 0 || pause(ctx, r.cfg.QueuePause), err
+}
+
 // align deletes the files of queues and index that name only what is gone (spec/store.md §9.4).
 func (r *round) align(ctx context.Context, least messages.PhysicalOffset) error {
 	ended := false
-	err := r.eachQueue(func(q *consumequeue.Queue) (bool, error) {
-		n, err := q.DeleteExpired()
-		if err == nil && n > 0 {
-			err = q.Sync()
-		}
-		r.done.QueueFiles += int64(n)
-		ended = n > 0 && !pause(ctx, r.cfg.QueuePause)
-		return !ended, err
+	err := r.eachQueue(func(q *consumequeue.Queue) (goOn bool, err error) {
+		goOn, err = r.removeQueueFiles(ctx, q)
+		ended = !goOn
+		return goOn, err
 	})
 	r.cfg.Indexer.Send(messages.ExpireIndex{Below: least})
 	if err == nil && !ended {

@@ -20,15 +20,16 @@ const neededWhenShort = 2
 // Policy says what expires, and how full a file system may be. Names in parentheses are RocketMQ's options; percentages are
 // of what a file system holds, its reserve left out.
 type Policy struct {
-	Reserved      time.Duration // fileReservedTime
-	Hours         []int         // deleteWhen: hours of the day, local time
-	MaxUsed       int           // diskMaxUsedSpaceRatio, 10 to 95
-	CleanForcibly int           // diskSpaceCleanForciblyRatio
-	Warning       int           // diskSpaceWarningLevelRatio
-	Forced        bool          // cleanFileForciblyEnable: what has not expired may go too
-	KeepUnread    bool          // keepUnreadMessages
-	UnreadMaxUsed int           // keepUnreadMaxUsedSpaceRatio: above it what is unread goes as what is read
-	GroupTimeout  time.Duration // keepUnreadGroupTimeout
+	Reserved      time.Duration            // fileReservedTime
+	Hours         []int                    // deleteWhen: hours of the day, local time
+	MaxUsed       int                      // diskMaxUsedSpaceRatio, 10 to 95
+	CleanForcibly int                      // diskSpaceCleanForciblyRatio
+	Warning       int                      // diskSpaceWarningLevelRatio
+	Forced        bool                     // cleanFileForciblyEnable: what has not expired may go too
+	Topics        map[string]time.Duration // topicRetention
+	KeepUnread    bool                     // keepUnreadMessages
+	UnreadMaxUsed int                      // keepUnreadMaxUsedSpaceRatio: above it what is unread goes as what is read
+	GroupTimeout  time.Duration            // keepUnreadGroupTimeout
 	SegmentBytes  int64
 }
 
@@ -38,7 +39,7 @@ func PolicyOf(r messages.Retention, segmentBytes int64) Policy {
 	return Policy{
 		Reserved: r.FileReservedTime, Hours: hours, MaxUsed: r.MaxUsedPercent, CleanForcibly: r.CleanForcibly,
 		Warning: r.WarningPercent, Forced: !r.NoForcedCleaning, SegmentBytes: segmentBytes,
-		KeepUnread: r.KeepUnread, UnreadMaxUsed: r.UnreadMaxUsed, GroupTimeout: r.UnreadGroupTimeout,
+		Topics: r.Topics, KeepUnread: r.KeepUnread, UnreadMaxUsed: r.UnreadMaxUsed, GroupTimeout: r.UnreadGroupTimeout,
 	}
 }
 
@@ -62,6 +63,7 @@ func (d DiskUse) percent() int {
 type OldSegment struct {
 	End      messages.PhysicalOffset
 	NewestMs int64 // nothing in it was stored later
+	Kept     bool  // it has messages of a topic that keeps them longer, and they have not expired
 	Unread   bool  // a consumer group has still to read some of it; only with KeepUnread
 }
 
@@ -133,7 +135,7 @@ func (p Policy) due(s Situation) string {
 
 // expired tells whether all of a segment has.
 func (p Policy) expired(seg OldSegment, now time.Time) bool {
-	return now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved
+	return now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved && !seg.Kept
 }
 
 // pressed tells whether the disk is too full to keep what has expired because it is unread.

@@ -11,12 +11,12 @@ import (
 )
 
 // markUnread marks the oldest segments that hold something that a consumer group has still to read. When that can't be found out,
-// all of them.
-func (r *round) markUnread() error {
+// all of them. Topics with a retention of their own keep it too.
+func (r *round) markUnread(topics map[string]*topic) error {
 	if !r.policy.KeepUnread {
 		return nil
 	}
-	first, by, err := r.unread()
+	first, by, err := r.unread(topics)
 	for i := range r.plan.Segments {
 		r.plan.Segments[i].Unread = r.plan.Segments[i].End > first
 	}
@@ -31,9 +31,23 @@ func (r *round) markUnread() error {
 	return err
 }
 
-// unread is where the first message stands that a group has still to read, and who that is.
-func (r *round) unread() (first messages.PhysicalOffset, by string, err error) {
+// unread is where the first message stands that a group has still to read, and who that is. Topics begin no later than what is
+// unread of them, unless the disk is too full.
+func (r *round) unread(topics map[string]*topic) (first messages.PhysicalOffset, by string, err error) {
+	pressed := r.policy.pressed(r.plan)
+	keep := func(t *topic, at messages.PhysicalOffset) {
+		if t != nil && !pressed {
+			t.begin = min(t.begin, at)
+		}
+	}
 	readers, ok := r.cfg.Readers(r.policy.GroupTimeout)
+	defer func() {
+		if !ok || err != nil {
+			for _, t := range topics {
+				keep(t, 0)
+			}
+		}
+	}()
 	if !ok {
 		return 0, "all: nobody knows yet how far they are", nil
 	}
@@ -47,6 +61,7 @@ func (r *round) unread() (first messages.PhysicalOffset, by string, err error) {
 		if err != nil {
 			return 0, "", fmt.Errorf("how far %s has read %s/%d: %w", reader.Group, key.Topic, key.QueueID, err)
 		}
+		keep(topics[key.Topic], at)
 		if at < first {
 			first, by = at, fmt.Sprintf("%s in %s/%d", reader.Group, key.Topic, key.QueueID)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
@@ -176,15 +177,16 @@ func (s *Store) syncDerived(p *Plan) error {
 	return err
 }
 
-// raiseMins makes each queue begin at the first record that the log still has (spec/store.md §8.7).
+// raiseMins makes each queue begin at the first record that the log still has (spec/store.md §8.7), and that has not expired.
 func (s *Store) raiseMins(p *Plan) error {
-	if p.Min <= 0 {
+	maps.DeleteFunc(s.floors.Expired, func(_ string, f topicFloor) bool { return messages.PhysicalOffset(f.Below) > p.End })
+	if p.Min <= 0 && len(s.floors.Expired) == 0 {
 		return nil
 	}
 	var err error
-	s.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) {
-		if err == nil {
-			err = q.SetMin(p.Min)
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if least := max(p.Min, s.floors.begin(key.Topic)); err == nil && least > 0 {
+			err = q.SetMin(least)
 		}
 	})
 	return err

@@ -11,14 +11,17 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 )
 
-// floors is what the log does not say of the queues: which topics were deleted, and where queues go on that have no unit. RocketMQ
-// does not know it, so each entry is believed only while what it vouches for is unchanged.
+// floors is what the log does not say of the queues: which topics were deleted, which have lost what the log still has because it
+// expired, and where queues go on that have no unit. RocketMQ does not know it, so each entry is believed only while what it vouches for is unchanged.
 type floors struct {
 	Topics map[string]topicFloor                     `json:"topics"`
 	Queues map[string]map[int32]messages.QueueOffset `json:"queues"` // offset of the next message
+
+	Expired map[string]topicFloor `json:"expired,omitempty"` // topics with a retention of their own
 }
 
-// topicFloor says that a topic was deleted: its records in front of Below belong to no queue.
+// topicFloor says that a topic was deleted, or its messages have expired: its records in front of Below belong to no queue, or are in
+// front of where the queues begin.
 type topicFloor struct {
 	Below     int64  `json:"below"`     // physical offset
 	LastBytes int64  `json:"lastBytes"` // in front of Below, and their CRC-32C: the log is still the same
@@ -34,28 +37,43 @@ func readFloors(disk vfs.Disk, p Params, log *commitlog.Log) (floors, error) {
 	if _, err := metadata.Load(disk, p.FloorsPath(), &found); err != nil {
 		return floors{}, err
 	}
-	for topic, f := range found.Topics {
-		now, err := floorOf(log, messages.PhysicalOffset(f.Below))
-		if err != nil {
-			return floors{}, err
-		}
-		if now != f || now.LastBytes == 0 {
-			delete(found.Topics, topic)
+	for _, noted := range []map[string]topicFloor{found.Topics, found.Expired} {
+		for topic, f := range noted {
+			now, err := floorOf(log, messages.PhysicalOffset(f.Below))
+			if err != nil {
+				return floors{}, err
+			}
+			if now != f || now.LastBytes == 0 {
+				delete(noted, topic)
+			}
 		}
 	}
 	return found, nil
 }
 
-// DeletedTopics reads which topics were deleted. The result tells whether a record of a topic, at a place in the log, is of
-// its life before that: then it belongs to no queue.
-func DeletedTopics(disk vfs.Disk, p Params, log *commitlog.Log) (func(topic []byte, at messages.PhysicalOffset) bool, error) {
+// Floors is what is noted of topics whose queues do not have all that the log has of them.
+type Floors struct{ noted floors }
+
+// ReadFloors reads what is noted in a store's directory.
+func ReadFloors(disk vfs.Disk, p Params, log *commitlog.Log) (Floors, error) {
 	f, err := readFloors(disk, p, log)
-	return f.isDeleted, err
+	return Floors{f}, err
 }
+
+// Gone tells whether a record of a topic, at a place in the log, is of the topic's life before a deletion, or has expired: it need
+// not be in its queue.
+func (f Floors) Gone(topic []byte, at messages.PhysicalOffset) bool {
+	return f.noted.isDeleted(topic, at) || at < f.noted.begin(string(topic))
+}
+
+// Begin is the physical offset in front of which the messages of a topic have expired, 0 when none have for all that is noted.
+func (f Floors) Begin(topic string) messages.PhysicalOffset { return f.noted.begin(topic) }
 
 // loadFloors reads the file, and makes the queues that have no unit.
 func (s *Store) loadFloors() error {
-	s.floors = floors{Topics: map[string]topicFloor{}, Queues: map[string]map[int32]messages.QueueOffset{}}
+	s.floors = floors{
+		Topics: map[string]topicFloor{}, Queues: map[string]map[int32]messages.QueueOffset{}, Expired: map[string]topicFloor{},
+	}
 	found, err := readFloors(s.Disk, s.Params, s.Log)
 	if errors.Is(err, metadata.ErrDamaged) {
 		s.tell(Event{What: DamagedFloors, Path: s.Params.FloorsPath(), Err: err})
@@ -65,6 +83,7 @@ func (s *Store) loadFloors() error {
 		return err
 	}
 	maps.Copy(s.floors.Topics, found.Topics)
+	maps.Copy(s.floors.Expired, found.Expired)
 	for topic, queues := range found.Queues {
 		for id, next := range queues {
 			if err := s.begin(messages.QueueKey{Topic: topic, QueueID: id}, next); err != nil {
@@ -106,8 +125,31 @@ func (f *floors) isDeleted(topic []byte, at messages.PhysicalOffset) bool {
 	return len(f.Topics) > 0 && int64(at) < f.Topics[string(topic)].Below
 }
 
+// begin is the place in front of which the messages of a topic have expired.
+func (f *floors) begin(topic string) messages.PhysicalOffset {
+	if len(f.Expired) == 0 {
+		return 0
+	}
+	return messages.PhysicalOffset(f.Expired[topic].Below)
+}
+
+// TopicsExpired notes, durably, in front of which places the messages of topics have expired, so that their queues do not begin further
+// in front again, whatever a later start finds. The log is durable up to there. See TopicDeleted.
+func (s *Store) TopicsExpired(below map[string]messages.PhysicalOffset) error {
+	for topic, at := range below {
+		f, err := floorOf(s.Log, at)
+		if err != nil {
+			return fmt.Errorf("note what has expired of topic %s: %w", topic, err)
+		}
+		if f.LastBytes > 0 {
+			s.floors.Expired[topic] = f
+		}
+	}
+	return s.saveFloors()
+}
+
 // TopicDeleted notes, durably, that a topic was deleted when the log ended at a place: its records in front of that belong to
-// no queue, whatever a later start finds. The log is durable up to there. One goroutine at a time calls it, or
+// no queue, whatever a later start finds. The log is durable up to there. One goroutine at a time calls it, TopicsExpired or
 // OffsetsKept, beside a running store.
 func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error {
 	f, err := floorOf(s.Log, below)
@@ -115,6 +157,7 @@ func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error 
 		return fmt.Errorf("note the deletion of topic %s: %w", topic, err)
 	}
 	delete(s.floors.Queues, topic)
+	delete(s.floors.Expired, topic)
 	if f.LastBytes > 0 {
 		s.floors.Topics[topic] = f
 	}
@@ -132,6 +175,8 @@ func (s *Store) OffsetsKept(next map[messages.QueueKey]messages.QueueOffset) err
 // saveFloors writes the file, without what is not needed any more.
 func (s *Store) saveFloors() error {
 	least := int64(s.Log.Min())
-	maps.DeleteFunc(s.floors.Topics, func(_ string, f topicFloor) bool { return f.Below <= least })
+	gone := func(_ string, f topicFloor) bool { return f.Below <= least }
+	maps.DeleteFunc(s.floors.Topics, gone)
+	maps.DeleteFunc(s.floors.Expired, gone)
 	return metadata.Save(s.Disk, s.Params.FloorsPath(), &s.floors)
 }

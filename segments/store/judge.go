@@ -159,6 +159,7 @@ func (j *judge) unit(v *verdict, r *record.Record, at messages.QueueOffset) erro
 		v.from = r.PhysicalOffset
 	case v.q == nil:
 		v.from = j.Min
+	case at < v.q.Min() && r.PhysicalOffset < j.floors.begin(v.key.Topic):
 	case at < v.q.Min():
 		j.dropQueue(v, fmt.Errorf("%w: queue offset %d", errNoBegin, at))
 	case at >= v.q.Max():

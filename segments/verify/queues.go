@@ -80,13 +80,23 @@ func (v *verifier) lookAtQueue(dir string, q vfs.Entry) error {
 	return err
 }
 
+// raiseMins leaves out what has expired of topics with a retention of their own: it need not be there, and may be.
+func (v *verifier) raiseMins() (err error) {
+	v.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if begin := v.floors.Begin(key.Topic); begin > 0 && err == nil {
+			err = q.SetMin(begin)
+		}
+	})
+	return err
+}
+
 // record looks for a record in its queues.
 func (v *verifier) record(r *record.Record) error {
 	if !messages.TakesQueueOffset(r.SysFlag) || r.QueueOffset < 0 {
 		return nil
 	}
 	tags := r.TagsCode(v.delays.Millis)
-	if !v.deleted(r.Topic, r.PhysicalOffset) {
+	if !v.floors.Gone(r.Topic, r.PhysicalOffset) {
 		if err := v.unit(messages.QueueKey{Topic: string(r.Topic), QueueID: r.QueueID}, r, r.QueueOffset, tags); err != nil {
 			return err
 		}
@@ -95,7 +105,7 @@ func (v *verifier) record(r *record.Record) error {
 		return nil
 	}
 	for key, at := range record.MultiQueues(r) {
-		if v.deleted([]byte(key.Topic), r.PhysicalOffset) {
+		if v.floors.Gone([]byte(key.Topic), r.PhysicalOffset) {
 			continue
 		}
 		if err := v.unit(key, r, at, tags); err != nil {

@@ -33,10 +33,10 @@ type verifier struct {
 	index  *index.Set
 
 	states          map[messages.QueueKey]*queueState
-	deleted         func(topic []byte, at messages.PhysicalOffset) bool // a record of a topic that was deleted since
-	lost            []store.Span                                        // holes, and records that stand for lost ones
-	keys            *keys                                               // nil: the index is not looked at
-	firstMs, lastMs int64                                               // store timestamps
+	floors          store.Floors
+	lost            []store.Span // holes, and records that stand for lost ones
+	keys            *keys        // nil: the index is not looked at
+	firstMs, lastMs int64        // store timestamps
 }
 
 // Run looks at a store. The error says that it could not look; damage is in the report. Progress, if not nil, hears of bytes
@@ -105,8 +105,11 @@ func (v *verifier) open() (err error) {
 		return err
 	}
 	v.Queues = int64(v.queues.Len())
-	if v.deleted, err = store.DeletedTopics(v.disk, v.params, v.log); err != nil {
+	if v.floors, err = store.ReadFloors(v.disk, v.params, v.log); err != nil {
 		v.foundError(PartQueues, v.params.FloorsPath(), 0, err)
+	}
+	if err := v.raiseMins(); err != nil {
+		return err
 	}
 	if v.params.MessageIndex {
 		return v.openIndex()

@@ -19,6 +19,7 @@ var changeable = []string{
 
 	"cleanFileForciblyEnable", "deleteWhen", "diskMaxUsedSpaceRatio", "diskSpaceCleanForciblyRatio",
 	"diskSpaceWarningLevelRatio", "fileReservedTime", "keepUnreadGroupTimeout", "keepUnreadMaxUsedSpaceRatio", "keepUnreadMessages",
+	"topicRetention",
 }
 
 // Running is the part of the configuration that can be changed while the node runs.

@@ -22,6 +22,8 @@ func TestChangeableKeysChangeOnlyWhatIsRunning(t *testing.T) {
 		switch {
 		case key == "topicLimits":
 			value = "*=5"
+		case key == "topicRetention":
+			value = "T=5"
 		case strings.HasPrefix(keys[i].byDefault, "0."):
 			value = "0.77"
 		case value == "":

@@ -64,6 +64,7 @@ func TestTheKeysOfTheDisk(t *testing.T) {
 	for key, value := range map[string]string{
 		"deleteWhen": "04;16", "diskMaxUsedSpaceRatio": "80", "diskSpaceWarningLevelRatio": "0.955", "diskSpaceCleanForciblyRatio": "0.9",
 		"cleanFileForciblyEnable": "false", "redeleteHangedFileInterval": "5", "ballastBytes": "0",
+		"topicRetention": " logs=6;audit=720; clicks=90m;", "keepUnreadMessages": "true", "keepUnreadGroupTimeout": "24",
 	} {
 		require.NoError(t, c.Set(key, value, "test"))
 	}
@@ -72,8 +73,13 @@ func TestTheKeysOfTheDisk(t *testing.T) {
 	require.True(t, c.Store.NoForcedCleaning)
 	require.Equal(t, 5*time.Millisecond, c.Store.RedeleteInterval)
 	require.EqualValues(t, -1, c.Store.BallastBytes)
+	require.Equal(t, map[string]time.Duration{"logs": 6 * time.Hour, "audit": 720 * time.Hour, "clicks": 90 * time.Minute}, c.Store.Topics)
+	require.True(t, c.Store.KeepUnread)
+	require.Equal(t, 24*time.Hour, c.Store.UnreadGroupTimeout)
 	for _, pair := range [][2]string{
 		{"diskSpaceWarningLevelRatio", "90"}, {"diskSpaceWarningLevelRatio", "NaN"}, {"ballastBytes", "-1"}, {"fileReservedTime", "0"},
+		{"topicRetention", "logs"}, {"topicRetention", "logs=0"}, {"topicRetention", "logs=-5m"}, {"topicRetention", "lo gs=5"}, {"topicRetention", "=5"},
+		{"topicRetention", "logs=9999999999999999"},
 	} {
 		require.ErrorIs(t, c.Set(pair[0], pair[1], "test"), nodeconf.ErrConfig, pair[0])
 	}

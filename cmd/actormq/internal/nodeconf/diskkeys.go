@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/actormq/actormq/messages"
 )
 
 // diskKeys are the keys of retention and of a full disk (docs/DISK.md).
@@ -20,6 +23,8 @@ var diskKeys = []keyDef{
 	{"diskSpaceWarningLevelRatio", "0.90", "part of the disk above which puts are refused",
 		ratio(func(c *Config) *int { return &c.Store.WarningPercent })},
 	{"cleanFileForciblyEnable", "true", "files may go before they expire", negated(func(c *Config) *bool { return &c.Store.NoForcedCleaning })},
+	{"topicRetention", "", "hours, or a time as 90m, for which messages of topics are kept where it is not fileReservedTime: TOPIC=HOURS with ; between them",
+		topicRetention},
 	{"keepUnreadMessages", "false", "expired files are kept while a consumer group has not read them",
 		boolean(func(c *Config) *bool { return &c.Store.KeepUnread })},
 	{"keepUnreadMaxUsedSpaceRatio", "80", "percent of the disk above which they go all the same",
@@ -50,6 +55,26 @@ func ratio(field func(*Config) *int) applier {
 		*field(c) = int(math.Round(part * percent))
 		return nil
 	}
+}
+
+func topicRetention(c *Config, value string) error {
+	topics := map[string]time.Duration{}
+	for part := range strings.SplitSeq(value, ";") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		topic, text, _ := strings.Cut(part, "=")
+		kept, err := time.ParseDuration(text)
+		if hours, bad := strconv.ParseInt(text, 10, 64); bad == nil && hours < 1<<20 {
+			kept, err = time.Duration(hours)*time.Hour, nil
+		}
+		if err != nil || kept <= 0 || messages.CheckTopicName(topic) != nil {
+			return fmt.Errorf("%q: want TOPIC=HOURS with ; between them", part)
+		}
+		topics[topic] = kept
+	}
+	c.Store.Retention.Topics = topics
+	return nil
 }
 
 func ballast(c *Config, value string) error {

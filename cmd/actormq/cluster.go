@@ -21,6 +21,7 @@ import (
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
 	"github.com/actormq/actormq/system/ext/scrub"
+	"github.com/actormq/actormq/system/ext/tracing"
 	"github.com/actormq/actormq/system/gateway/certs"
 )
 
@@ -83,6 +84,7 @@ type clusterNode struct {
 	flags clusterFlags
 	conf  *nodeconf.Config // as changed at run time, over all roles
 	scrub *scrub.Scrub     // nil: there is none
+	trace *tracing.Tracer  // nil: nothing is traced
 	drain chan time.Duration
 	log   zerolog.Logger
 	ready func(*node)
@@ -104,6 +106,11 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
 	}
 	c.Store, n.scrub = storeOptions(conf, log)
+	var err error
+	if n.trace, err = plugTracer(conf, &c.Store, log); err != nil {
+		return err
+	}
+	defer closeTracer(context.WithoutCancel(ctx), n.trace, log)
 	c.Store.HAListen = ""
 	if f.etcd != "" {
 		c.Etcd = strings.Split(f.etcd, ",")
@@ -134,7 +141,7 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 
 // serve is the member's Serve.
 func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Disk) (func(context.Context) error, error) {
-	x := &node{log: n.log, drain: n.drain, store: store, scrub: n.scrub}
+	x := &node{log: n.log, drain: n.drain, store: store, scrub: n.scrub, tracer: n.trace}
 	x.conf.Store(n.conf)
 	if err := store.SetRetention(n.conf.Running().Retention); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ import (
 	"github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/ext/bridge"
 	"github.com/actormq/actormq/system/ext/scrub"
+	"github.com/actormq/actormq/system/ext/tracing"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
 	"github.com/actormq/actormq/system/gateway/certs"
@@ -198,6 +199,7 @@ type node struct {
 	admin   *admin.Server      // nil: there is none
 	scrub   *scrub.Scrub       // nil: there is none
 	bridge  *bridge.Bridge     // nil: there is none
+	tracer  *tracing.Tracer    // nil: nothing is traced
 	drain   chan time.Duration // a request asks the node to drain for so long, and to stop
 	// promoted is told that a request has made the slave the master.
 	promoted chan struct{}
@@ -216,6 +218,9 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	var opt system.Options
 	opt, n.scrub = storeOptions(conf, log)
 	if err = n.plugBridge(conf, &opt); err != nil {
+		return nil, err
+	}
+	if n.tracer, err = plugTracer(conf, &opt, log); err != nil {
 		return nil, err
 	}
 	if n.store, err = system.Open(opt); err != nil {
@@ -257,6 +262,9 @@ func (n *node) serve(g gateway.Config) (err error) {
 	g.Tools.SetOptions = n.setOptions
 	g.Tools.DelayOffsets, g.Tools.Runtime = n.delayOffsets, n.runtime
 	g.OnDrain = n.askDrain
+	if n.tracer != nil {
+		g.Broker.Tracer = n.tracer
+	}
 	if n.promoted != nil {
 		g.OnPromote = n.promote
 	}
@@ -342,7 +350,11 @@ func (n *node) ready() string {
 }
 
 // stop ends the node in order: connections first, then the store.
-func (n *node) stop(ctx context.Context) error { return errors.Join(n.leave(ctx), n.store.Close(ctx)) }
+func (n *node) stop(ctx context.Context) error {
+	err := errors.Join(n.leave(ctx), n.store.Close(ctx))
+	closeTracer(ctx, n.tracer, n.log)
+	return err
+}
 
 // leave ends what serves clients; connections get half of the time at most. The store stays open.
 func (n *node) leave(ctx context.Context) error {

@@ -38,6 +38,14 @@ func SetPlace(rec []byte, q messages.QueueOffset, p messages.PhysicalOffset, sto
 	binary.BigEndian.PutUint64(rec[at:], uint64(storeTimestampMs))
 }
 
+// PlaceOf returns the physical offset that a record says that it stands at; -1 if b is too short to hold it.
+func PlaceOf(b []byte) messages.PhysicalOffset {
+	if len(b) < PlaceBytes {
+		return -1
+	}
+	return messages.PhysicalOffset(binary.BigEndian.Uint64(b[physicalOffsetAt:]))
+}
+
 // TotalSize returns the TOTALSIZE field of the record (or blank) at the start of b, as it stands there; 0 if b is too
 // short to hold it.
 func TotalSize(b []byte) int32 {

@@ -44,6 +44,7 @@ var parties = []struct {
 	{"go.yaml.in/yaml", []string{"system/gateway/acl"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
 	{"github.com/prometheus/client_golang", []string{"system/admin"}, false},
+	{"go.opentelemetry.io/otel", []string{"system/ext/tracing"}, false},
 	{"go.etcd.io/etcd/server/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/client/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/api/v3", []string{"system/cluster"}, true},

@@ -65,7 +65,17 @@ type Config struct {
 
 	Delays messages.DelayLevels // messageDelayLevel, as the store has it; default RocketMQ's
 
+	Tracer Tracer // nil: nothing is traced
+
 	Logger zerolog.Logger
+}
+
+// Tracer is told of messages on their way; system/ext/tracing is one. Its methods must not block, and must not keep what they are given.
+type Tracer interface {
+	// Stored tells that a send, which came at a time, is stored: one record, or those of a batch with their sizes.
+	Stored(result messages.PutResult, sizes []int32, came time.Time)
+	// Pulled tells that a group is given records, whose pull came at a time.
+	Pulled(group string, records [][]byte, came time.Time)
 }
 
 // Policy is what can be changed while the broker runs.

@@ -201,6 +201,9 @@ func (p *pulling) answer(code int, found *messages.GetResult) {
 		p.r.Reply(code, remark, &p.found)
 		return
 	}
+	if t := p.c.b.Tracer; t != nil {
+		t.Pulled(p.group.GroupName, found.Records, p.r.At)
+	}
 	p.c.b.Stats.Got(p.group.GroupName, p.h.Topic, len(found.Records), found.Bytes)
 	p.r.ReplyRecords(code, remark, &p.found, found)
 }

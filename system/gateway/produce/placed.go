@@ -68,6 +68,9 @@ func (d *placed) done(result messages.PutResult, err error) {
 	}
 	if result.Status.Stored() {
 		p.b.Stats.Put(d.topic, int(result.Count), int(result.Bytes))
+		if t := p.b.Tracer; t != nil {
+			t.Stored(result, d.sizes, d.r.At)
+		}
 	}
 	d.answer = remoting.SendMessageAnswer{
 		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.Policy().TraceOff,

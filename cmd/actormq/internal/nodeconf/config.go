@@ -24,19 +24,21 @@ type Config struct {
 	Store   system.Options
 	Gateway gateway.Config
 
-	ListenIP       string // bindAddress; where the broker's ports listen
-	ListenPort     int    // listenPort
-	AdvertisedIP   string // brokerIP1; address or name, as clients reach the broker
-	AdvertisedPort int    // advertisedPort; the same of the port
-	ReplicationIP  string // brokerIP2; as replicas reach the broker
-	HAListenPort   int    // haListenPort
-	NameServer     string // namesrvListen: host:port of the node's own name server, empty: none
-	AdminListen    string // adminListen: host:port, empty: none
-	AdminAsked     bool   // it was set: without it the node does not start
-	AdminPassFile  string // adminPasswordFile; empty: no password
-	ScrubRate      int64  // scrubBytesPerSecond; 0: there is no scrub
-	VIPChannel     bool   // serve listenPort − 2 too
-	NoTraceTopic   bool   // traceTopicEnable=false: the topic of traces is not made at the start
+	ListenIP       string  // bindAddress; where the broker's ports listen
+	ListenPort     int     // listenPort
+	AdvertisedIP   string  // brokerIP1; address or name, as clients reach the broker
+	AdvertisedPort int     // advertisedPort; the same of the port
+	ReplicationIP  string  // brokerIP2; as replicas reach the broker
+	HAListenPort   int     // haListenPort
+	NameServer     string  // namesrvListen: host:port of the node's own name server, empty: none
+	AdminListen    string  // adminListen: host:port, empty: none
+	AdminAsked     bool    // it was set: without it the node does not start
+	AdminPassFile  string  // adminPasswordFile; empty: no password
+	ScrubRate      int64   // scrubBytesPerSecond; 0: there is no scrub
+	TraceFraction  float64 // traceFraction; 0: nothing is traced
+	TraceEndpoint  string  // traceEndpoint
+	VIPChannel     bool    // serve listenPort − 2 too
+	NoTraceTopic   bool    // traceTopicEnable=false: the topic of traces is not made at the start
 
 	Remote Remote
 	Bridge Bridge

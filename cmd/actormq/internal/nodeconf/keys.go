@@ -134,7 +134,7 @@ var keys = slices.Concat([]keyDef{
 	{"defaultQueryMaxNum", "32", "messages of a query by unique key",
 		integer(func(c *Config) *int { return &c.Gateway.Broker.Policy.DefaultQueryMax }, 1, 1<<16)},
 	{"regionId", "DefaultRegion", "region that answers and traces name", name(func(c *Config) *string { return &c.Gateway.Broker.Region })},
-}, replicationKeys, diskKeys, edgeKeys, poolKeys, lightKeys, extKeys, remoteKeys, bridgeKeys)
+}, replicationKeys, diskKeys, edgeKeys, poolKeys, lightKeys, extKeys, remoteKeys, bridgeKeys, traceKeys)
 
 // fixed are keys of RocketMQ that tools read, with the only value that they have here.
 var fixed = map[string]string{

@@ -9,6 +9,8 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // OffsetByTime finds an offset of a queue by store timestamp (ms); it does not depend on file times. TimeLower: the first
@@ -25,11 +27,73 @@ func (s *Store) OffsetByTime(
 	}
 	w := timeWindow{wanted: timestampMs}
 	w.lo, w.hi = q.Range()
+	r := timeReader{store: s, units: q.Glance()}
+	defer r.close()
+	var at messages.QueueOffset
+	err := vfs.Guard("search by time", func() (err error) {
+		at, err = r.search(ctx, &w, boundary)
+		return err
+	})
+	return at, err
+}
+
+// timeReader reads the store times of messages of a queue, here and there. It keeps the segment and the file of its last look.
+type timeReader struct {
+	store *Store
+	units consumequeue.Glance
+	held  commitlog.Slice // from the beginning of a segment on
+	start messages.PhysicalOffset
+}
+
+func (r *timeReader) close() {
+	r.units.Close()
+	r.held.Release()
+}
+
+func (r *timeReader) search(ctx context.Context, w *timeWindow, boundary messages.TimeBoundary) (messages.QueueOffset, error) {
 	from, end := w.lo, w.hi
-	if err := s.lowerBound(ctx, q, &w); err != nil || boundary == messages.TimeLower {
+	if err := r.lowerBound(ctx, w); err != nil || boundary == messages.TimeLower {
 		return w.lo, err
 	}
-	return s.nearest(q, from, end, &w)
+	return r.nearest(from, end, w)
+}
+
+// time is the store time (ms) of a message; the errors are those of Store.StoreTime. It may fault.
+func (r *timeReader) time(at messages.QueueOffset) (int64, error) {
+	var one [1]consumequeue.Unit
+	n, err := r.units.At(at, &one)
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("queue offset %d: %w", at, ErrNoMessage)
+	}
+	off := one[0].PhysicalOffset
+	if i := off - r.start; i >= 0 && i < messages.PhysicalOffset(len(r.held.Bytes)) {
+		if ms, ok := record.StoreTimestamp(r.held.Bytes[i:], off); ok {
+			return ms, nil
+		}
+	}
+	ms, err := r.store.timeOf(off)
+	if err == nil {
+		r.hold(off)
+	}
+	return ms, err
+}
+
+// hold takes the segment that has an offset.
+func (r *timeReader) hold(off messages.PhysicalOffset) {
+	r.held.Release()
+	r.held = commitlog.Slice{}
+	s, err := r.store.log.ReadFrom(off)
+	if err != nil {
+		return // the next look tells why
+	}
+	r.start = off - messages.PhysicalOffset(s.Offset())
+	s.Release()
+	if s, err = r.store.log.ReadFrom(r.start); err == nil {
+		r.held = s
+	}
 }
 
 // since is the first offset of a queue whose message is not older than the time, near the queue's beginning most likely.
@@ -92,7 +156,7 @@ func (w *timeWindow) guess(halved bool) messages.QueueOffset {
 // lowerBound closes the window: lo is the first offset whose message is not older than what is wanted. Messages whose segment
 // has been deleted count as older; a place whose message is lost counts as the next one that is there. The newest message is
 // looked at first: it is in memory, and often all that a caller asks about. At most two looks halve the window.
-func (s *Store) lowerBound(ctx context.Context, q *consumequeue.Queue, w *timeWindow) error {
+func (r *timeReader) lowerBound(ctx context.Context, w *timeWindow) error {
 	halved := true
 	for newest := true; w.lo < w.hi; newest = false {
 		if err := ctx.Err(); err != nil {
@@ -102,7 +166,7 @@ func (s *Store) lowerBound(ctx context.Context, q *consumequeue.Queue, w *timeWi
 		if newest {
 			place = w.hi - 1
 		}
-		found, err := s.timeFrom(q, place, w.hi)
+		found, err := r.timeFrom(place, w.hi)
 		if err != nil {
 			return fmt.Errorf("search by time: %w", err)
 		}
@@ -115,13 +179,13 @@ func (s *Store) lowerBound(ctx context.Context, q *consumequeue.Queue, w *timeWi
 
 // timeFrom is the store time of the first message that is there, at or behind an offset and in front of end; without one,
 // the end of time. One that has been deleted is as old as can be; one whose segment is missing in the middle is lost.
-func (s *Store) timeFrom(q *consumequeue.Queue, at, end messages.QueueOffset) (timed, error) {
+func (r *timeReader) timeFrom(at, end messages.QueueOffset) (timed, error) {
 	for ; at < end; at++ {
-		ms, err := s.storeTime(q, at)
+		ms, err := r.time(at)
 		switch {
 		case err == nil:
 			return timed{at, ms, true}, nil
-		case errors.Is(err, commitlog.ErrNotInLog) && s.deleted(q, at):
+		case errors.Is(err, commitlog.ErrNotInLog) && r.deleted(at):
 			return timed{at: at, ms: math.MinInt64}, nil
 		case !errors.Is(err, ErrNoMessage):
 			return timed{}, err
@@ -131,14 +195,14 @@ func (s *Store) timeFrom(q *consumequeue.Queue, at, end messages.QueueOffset) (t
 }
 
 // deleted tells whether a message lay in front of the log.
-func (s *Store) deleted(q *consumequeue.Queue, at messages.QueueOffset) bool {
+func (r *timeReader) deleted(at messages.QueueOffset) bool {
 	var one [1]consumequeue.Unit
-	n, err := q.Read(at, one[:])
-	return err != nil || n == 0 || one[0].PhysicalOffset < s.log.Min()
+	n, err := r.units.At(at, &one)
+	return err != nil || n == 0 || one[0].PhysicalOffset < r.store.log.Min()
 }
 
 // nearest picks between the end of a search and the message before it: the nearer one, the earlier of two equally near.
-func (s *Store) nearest(q *consumequeue.Queue, from, end messages.QueueOffset, w *timeWindow) (messages.QueueOffset, error) {
+func (r *timeReader) nearest(from, end messages.QueueOffset, w *timeWindow) (messages.QueueOffset, error) {
 	at := w.lo
 	if from == end {
 		return 0, nil
@@ -146,11 +210,11 @@ func (s *Store) nearest(q *consumequeue.Queue, from, end messages.QueueOffset, w
 	if at == end {
 		return end - 1, nil
 	}
-	right, err := s.known(q, at, w.above)
+	right, err := r.known(at, w.above)
 	if err != nil || at == from || right == w.wanted {
 		return at, err
 	}
-	left, err := s.known(q, at-1, w.below)
+	left, err := r.known(at-1, w.below)
 	if err != nil {
 		return at, nil //nolint:nilerr // the neighbour has been deleted meanwhile: the lower bound is the nearest
 	}
@@ -161,9 +225,9 @@ func (s *Store) nearest(q *consumequeue.Queue, from, end messages.QueueOffset, w
 }
 
 // known is the store time (ms) of a message, which the search may have looked at.
-func (s *Store) known(q *consumequeue.Queue, at messages.QueueOffset, looked timed) (int64, error) {
+func (r *timeReader) known(at messages.QueueOffset, looked timed) (int64, error) {
 	if looked.known && looked.at == at {
 		return looked.ms, nil
 	}
-	return s.storeTime(q, at)
+	return r.time(at)
 }

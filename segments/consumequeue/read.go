@@ -87,7 +87,7 @@ func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 	}
 	defer q.table.files.release(f)
 	if len(dst) == 1 {
-		if ok, err := q.glance(t, f, at, &dst[0]); err != nil {
+		if ok, err := q.guardedGlance(t, f, at, &dst[0]); err != nil {
 			return 0, err
 		} else if ok {
 			return 1, nil

@@ -105,6 +105,9 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address,
 		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
 	}
+	if c.Remote = conf.Remote.Advertise; c.Remote == "" {
+		c.Remote = conf.Remote.Listen
+	}
 	c.Store, n.scrub = storeOptions(conf, log)
 	var err error
 	if n.trace, err = plugTracer(conf, &c.Store, log); err != nil {

@@ -51,6 +51,7 @@ type Config struct {
 	Nodes []Node // all of them, this one too; the same on every node
 
 	Broker string // host:port at which clients reach this node; told to others
+	Remote string // host:port at which actors of other processes reach its store endpoint, if it has one; told to others
 
 	// Etcd are the endpoints of an external etcd; empty: the nodes run one of their own, in EtcdDir.
 	Etcd    []string

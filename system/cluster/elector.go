@@ -350,7 +350,7 @@ func (e *elector) say() {
 		return
 	}
 	b := e.term.begun.Load()
-	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last()}
+	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last()}
 	if e.term.leads {
 		n.Role, n.Epoch = "leader", e.term.epoch
 	}

@@ -18,7 +18,8 @@ type Record struct {
 // NodeState is what a node says of itself.
 type NodeState struct {
 	ID        string                  `json:"id"`
-	Broker    string                  `json:"broker"` // host:port
+	Broker    string                  `json:"broker"`           // host:port
+	Remote    string                  `json:"remote,omitempty"` // host:port of its store endpoint; empty: it has none
 	Role      string                  `json:"role"`
 	Epoch     int64                   `json:"epoch"`     // the last one of which it has something
 	End       messages.PhysicalOffset `json:"end"`       // of its log

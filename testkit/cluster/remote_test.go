@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	members "github.com/actormq/actormq/system/cluster"
 	"github.com/actormq/actormq/system/remote/client"
 )
 
@@ -55,17 +56,19 @@ func (s *seen) await(ctx context.Context, t *testing.T, body string) {
 func TestAnActorOfAnotherProcessGoesThroughAFailover(t *testing.T) {
 	g := Build(t, 3)
 	g.Args = map[string][]string{}
-	var nodes client.Static
+	var etcd []string
 	for _, n := range g.Nodes {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
-		nodes = append(nodes, l.Addr().String())
+		etcd = append(etcd, n.Port(members.PortClient))
 		g.Args[n.ID] = []string{"--remote-listen", l.Addr().String()}
 	}
 	g.Start("1", "2", "3")
 	g.Ready("1", "2", "3")
-	c, err := client.Dial(client.Options{Resolver: nodes, Timeout: time.Minute, Logger: zerolog.Nop()})
+	where, err := members.NewResolver("test", etcd, nil)
+	require.NoError(t, err)
+	c, err := client.Dial(client.Options{Resolver: where, Timeout: time.Minute, Logger: zerolog.Nop()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -89,6 +92,7 @@ func TestAnActorOfAnotherProcessGoesThroughAFailover(t *testing.T) {
 	}
 	d.Close()
 	require.NoError(t, c.Close())
+	require.NoError(t, where.Close())
 	for body, n := range s.times {
 		require.Equal(t, 1, n, body)
 	}

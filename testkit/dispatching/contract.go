@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,7 +71,7 @@ func run(t *testing.T, s Subject, opt system.Options, check Check, put int) {
 		require.NoError(t, s.Put(t.Context(), store, i))
 	}
 	settle(t.Context(), s.Settle)
-	check(t, store, put)
+	check(named{t, store, "after all puts"}, store, put)
 	require.NoError(t, store.Close(t.Context()))
 	settle(t.Context(), time.Second)
 }
@@ -134,7 +135,7 @@ func crashes(t *testing.T, s Subject) {
 		store, err := system.Open(opt)
 		require.NoError(t, err, p.what)
 		settle(t.Context(), s.Settle)
-		check(named{t, p.what}, store, p.acked)
+		check(named{t, store, p.what}, store, p.acked)
 		require.NoError(t, store.Close(t.Context()), p.what)
 	}
 	settle(t.Context(), time.Second)
@@ -151,20 +152,29 @@ func restarts(t *testing.T, s Subject) {
 	store, err := system.Open(opt)
 	require.NoError(t, err)
 	settle(t.Context(), s.Settle)
-	check(named{t, "after a stop and a start"}, store, s.Messages)
+	check(named{t, store, "after a stop and a start"}, store, s.Messages)
 	require.NoError(t, store.Close(t.Context()))
 	settle(t.Context(), time.Second)
 }
 
-// named says where a crash was when a check fails.
+// named says, when a check fails, where a crash was, and how the extensions are: a handler's error is seen nowhere else.
 type named struct {
 	testing.TB
-	what string
+	store *system.Store
+	what  string
 }
 
 func (n named) Errorf(format string, args ...any) {
 	n.Helper()
-	n.TB.Errorf("%s: %s", n.what, fmt.Sprintf(format, args...))
+	var text strings.Builder
+	fmt.Fprintf(&text, n.what+": "+format, args...)
+	for _, e := range n.store.Extensions() {
+		fmt.Fprintf(&text, "\n%s %s: %s, %d handled, %d failures", e.Kind, e.Name, e.State, e.Handled, e.Failures)
+		if e.LastError != nil {
+			fmt.Fprintf(&text, ", the last: %v", e.LastError)
+		}
+	}
+	n.TB.Errorf("%s", text.String())
 }
 
 // change puts something around the handlers of all dispatchers, and around what actors receive.

@@ -28,7 +28,7 @@ type Message struct {
 	StoreHost       netip.AddrPort // zero value: the store's own address
 
 	// PreparedTransactionOffset is that of the half message of a committed one; of one that a timer has delivered where it waited, plus 1;
-	// else 0.
+	// of a dead letter that was sent again, below 0, that of the letter, plus 1; else 0.
 	PreparedTransactionOffset PhysicalOffset
 
 	Body       []byte

@@ -50,14 +50,15 @@ type Audit struct {
 
 // Letters is the extension. Plug it into the options of one store.
 type Letters struct {
-	mu     sync.RWMutex
-	resent map[int64]bool // by physical offset of the dead letter
+	mu      sync.RWMutex
+	resent  map[int64]bool // by physical offset of the dead letter
+	sending map[int64]bool // likewise
 }
 
 // New returns the extension.
-func New() *Letters { return &Letters{resent: map[int64]bool{}} }
+func New() *Letters { return &Letters{resent: map[int64]bool{}, sending: map[int64]bool{}} }
 
-// Plug adds it to a store's options: a dispatcher that reads the trail.
+// Plug adds it to a store's options: a dispatcher that sees what was sent again.
 func (l *Letters) Plug(opt *system.Options) {
 	opt.Dispatchers = append(opt.Dispatchers, system.Dispatcher{
 		Name: "deadletter", Handle: l.handle,
@@ -68,19 +69,8 @@ func (l *Letters) Plug(opt *system.Options) {
 
 func (l *Letters) handle(_ context.Context, b *system.Batch) error {
 	for i := range b.Requests {
-		if b.Requests[i].Queue.Topic != AuditTopic {
-			continue
-		}
-		m, err := b.Message(&b.Requests[i])
-		if errors.Is(err, system.ErrNoMessage) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		var a Audit
-		if json.Unmarshal(m.Body, &a) == nil {
-			l.note(a.DeadLetter)
+		if r := &b.Requests[i]; r.PreparedTransactionOffset < 0 && messages.TransactionOf(r.SysFlag) == 0 {
+			l.note(-int64(r.PreparedTransactionOffset) - 1)
 		}
 	}
 	return nil
@@ -179,31 +169,46 @@ type Resend struct {
 }
 
 // Resend sends dead letters again to the topics that they are from, in queue 0, with no retries behind them. It returns how
-// many were sent; an error ends it.
+// many were sent. Those that can't be sent as they are stay, and hold up no other; the error says why, of the first few. Any other
+// error ends it: then, and after a crash, another call goes on with those that were not sent. Calls may run side by side.
 func (l *Letters) Resend(ctx context.Context, s *system.Store, r Resend) (sent int, err error) {
 	if err := s.AwaitExtension(ctx, "deadletter"); err != nil {
 		return 0, err
 	}
 	began := time.Now()
+	var stay []error
 	for letter, err := range l.List(ctx, s, r.Filter) {
 		if err != nil {
-			return sent, err
+			return sent, errors.Join(append(stay, err)...)
 		}
 		if r.Limit > 0 && sent == r.Limit {
 			break
 		}
 		if r.PerSecond > 0 {
 			if err := until(ctx, began.Add(time.Duration(sent)*time.Second/time.Duration(r.PerSecond))); err != nil {
-				return sent, err
+				return sent, errors.Join(append(stay, err)...)
 			}
 		}
-		if err := l.resend(ctx, s, &letter, r.Operator); err != nil {
-			return sent, fmt.Errorf("send the dead letter at %d again: %w", letter.PhysicalOffset, err)
+		switch done, err := l.resend(ctx, s, &letter, &r); {
+		case done && err == nil:
+			sent++
+		case err == nil: // somebody else has sent it meanwhile
+		case errors.Is(err, errStays):
+			if len(stay) < maxStay {
+				stay = append(stay, err)
+			}
+		default:
+			return sent, errors.Join(append(stay, err)...)
 		}
-		sent++
 	}
-	return sent, nil
+	return sent, errors.Join(stay...)
 }
+
+// maxStay is of how many letters that can't be sent an error tells.
+const maxStay = 10
+
+// errStays: a letter can't be sent as it is; others can.
+var errStays = errors.New("it stays a dead letter")
 
 func until(ctx context.Context, at time.Time) error {
 	timer := time.NewTimer(time.Until(at))
@@ -216,14 +221,50 @@ func until(ctx context.Context, at time.Time) error {
 	}
 }
 
-func (l *Letters) resend(ctx context.Context, s *system.Store, letter *Letter, operator string) error {
+// resend sends a letter unless that is done, or being done, by somebody else.
+func (l *Letters) resend(ctx context.Context, s *system.Store, letter *Letter, r *Resend) (done bool, err error) {
+	if !l.claim(int64(letter.PhysicalOffset), r.Resent) {
+		return false, nil
+	}
+	defer l.release(int64(letter.PhysicalOffset))
+	if err := l.send(ctx, s, letter, r.Operator); err != nil {
+		return false, fmt.Errorf("send the dead letter at %d again: %w", letter.PhysicalOffset, err)
+	}
+	return true, nil
+}
+
+func (l *Letters) claim(at int64, again bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sending[at] || l.resent[at] && !again {
+		return false
+	}
+	l.sending[at] = true
+	return true
+}
+
+func (l *Letters) release(at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sending, at)
+}
+
+// send puts a message that says of itself, by a PreparedTransactionOffset below 0, which letter it is: so none is sent twice by a crash.
+func (l *Letters) send(ctx context.Context, s *system.Store, letter *Letter, operator string) error {
 	if letter.Topic == "" {
-		return ErrNoTopic
+		return fmt.Errorf("%w: %w", errStays, ErrNoTopic)
 	}
 	m := letter.Message
 	m.Topic, m.QueueID, m.ReconsumeTimes = letter.Topic, 0, 0
 	m.Properties = m.Properties.Without(messages.PropertyRetryTopic, messages.PropertyDelay)
+	m.PreparedTransactionOffset = -letter.PhysicalOffset - 1
 	sent, err := s.Put(ctx, &m)
+	if sent.Status == messages.MessageIllegal || sent.Status == messages.PropertiesSizeExceeded {
+		return fmt.Errorf("%w: %w", errStays, err)
+	}
+	if sent.Status.Stored() {
+		l.note(int64(letter.PhysicalOffset))
+	}
 	if err != nil {
 		return err
 	}
@@ -237,6 +278,5 @@ func (l *Letters) resend(ctx context.Context, s *system.Store, letter *Letter, o
 	if _, err := s.Put(ctx, &messages.Message{Topic: AuditTopic, Body: body, BornTimestampMs: time.Now().UnixMilli()}); err != nil {
 		return fmt.Errorf("write the audit record: %w", err)
 	}
-	l.note(int64(letter.PhysicalOffset))
 	return nil
 }

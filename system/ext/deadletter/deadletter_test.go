@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,13 +90,75 @@ func TestDeadLettersAreListedFilteredAndSentAgainOnceAtARate(t *testing.T) {
 		require.Equal(t, 20, n, "those that were sent are not sent again")
 		require.Empty(t, list(t, l, s, deadletter.Filter{Group: "g"}))
 		require.Len(t, list(t, l, s, deadletter.Filter{Group: "g", Resent: true}), 41)
-		_, err = l.Resend(ctx, s, deadletter.Resend{Filter: deadletter.Filter{Group: "lost"}})
+		n, err = l.Resend(ctx, s, deadletter.Resend{})
 		require.ErrorIs(t, err, deadletter.ErrNoTopic)
+		require.Equal(t, 1, n, "one that can't be sent holds up no other")
 		require.NoError(t, s.Close(ctx))
 	})
 }
 
-// TestContract: what the trail says was sent again is known, whatever happens.
+// TestACrashWhileLettersAreSentAgainSendsNoneTwice: several operators send at once, and the node is killed, or loses its power, at each step.
+func TestACrashWhileLettersAreSentAgainSendsNoneTwice(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		const letters = 10
+		disk := memfs.New()
+		opt := options(disk)
+		l := deadletter.New()
+		l.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		for i := range letters {
+			_, err := s.Put(t.Context(), dead("g", "Orders", fmt.Sprint(i)))
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.AwaitDispatched(t.Context()))
+		require.NoError(t, s.Close(t.Context())) // the letters are durable
+		var mu sync.Mutex
+		var left []*memfs.Disk
+		opt.PutHooks = []system.PutHook{{Name: "crash", Inline: true, Func: func(*messages.Message) error {
+			mu.Lock() // in front of each message and each audit record
+			defer mu.Unlock()
+			left = append(left, disk.Clone(), disk.Crash(uint64(len(left))))
+			return nil
+		}}}
+		s, err = system.Open(opt)
+		require.NoError(t, err)
+		once := func(s *system.Store) {
+			bodies := probe.Follow(t, s, "Orders", 0).All(t.Context())
+			slices.Sort(bodies)
+			require.Equal(t, slices.Compact(slices.Clone(bodies)), bodies)
+			require.Len(t, bodies, letters)
+		}
+		var operators sync.WaitGroup
+		for range 3 {
+			operators.Go(func() {
+				for {
+					n, err := l.Resend(t.Context(), s, deadletter.Resend{Limit: 1})
+					if err != nil || n == 0 {
+						return
+					}
+				}
+			})
+		}
+		operators.Wait()
+		once(s)
+		require.NoError(t, s.Close(t.Context()))
+		require.Len(t, left, 4*letters)
+		for _, disk := range left {
+			opt := options(disk)
+			l := deadletter.New()
+			l.Plug(&opt)
+			s, err := system.Open(opt)
+			require.NoError(t, err)
+			_, err = l.Resend(t.Context(), s, deadletter.Resend{})
+			require.NoError(t, err)
+			once(s)
+			require.NoError(t, s.Close(t.Context()))
+		}
+	})
+}
+
+// TestContract: what was sent again is known, whatever happens.
 func TestContract(t *testing.T) {
 	all := deadletter.New()
 	dispatching.Contract(t, dispatching.Subject{

@@ -2,6 +2,7 @@
 // them, sends them again to where they came from, at a rate, and keeps an audit trail of that in a topic of its own,
 // ACTORMQ_DLQ_AUDIT. It is built on the doors of package system alone.
 //
-// A dispatcher follows the audit topic, so what has been sent again is known after a start too, and is not sent a second time
-// unless asked for. The audit record is written after the message: a crash in between sends that one message again.
+// A message that was sent again says so itself (its PreparedTransactionOffset is that of the dead letter, plus 1, below 0), and a dispatcher
+// sees it: so it is known after a start too, and not sent a second time unless asked for, whatever crashes. The audit record is
+// written after the message: a crash in between leaves that one message without its record.
 package deadletter

@@ -292,7 +292,10 @@ func (e *entries) Pop() any {
 // snapshot keeps the state with its place in the log, in the file extensions/timer.state.json of the store.
 type snapshot struct {
 	taken time.Time         // the last one; the dispatcher's
-	todo  chan snapshotFile // from the dispatcher to the service, which saves: that may take a second
+	todo  chan snapshotFile // to the goroutine that saves: that may take a second
+
+	mu   sync.Mutex
+	held *snapshotFile // not to be saved before the log is durable up to its place: what a power cut takes of that is not known then
 }
 
 type snapshotFile struct {
@@ -307,6 +310,7 @@ func (*snapshot) path(s *system.Store) string {
 // load reads the snapshot. One that does not fit the log is of no use: the log is read from its beginning.
 func (k *snapshot) load(store *system.Store, s *state) (system.Position, bool, error) {
 	s.reset()
+	k.held = nil
 	var f snapshotFile
 	found, err := metadata.Load(store.Options().Disk, k.path(store), &f)
 	if err != nil && !errors.Is(err, metadata.ErrDamaged) {
@@ -325,13 +329,26 @@ func (k *snapshot) load(store *system.Store, s *state) (system.Position, bool, e
 	return f.Position, true, nil
 }
 
-// take hands the state at a place to whoever saves it, unless that is still busy; only the dispatcher calls it.
+// take keeps the state at a place to be saved, unless the one before still is; only the dispatcher calls it.
 func (k *snapshot) take(s *state, at system.Position) {
-	f := snapshotFile{Position: at, Waiting: s.copied()}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil {
+		k.held, k.taken = &snapshotFile{Position: at, Waiting: s.copied()}, time.Now()
+	}
+}
+
+// flushed has what is held saved once the log is durable that far.
+func (k *snapshot) flushed(upTo messages.PhysicalOffset) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil || k.held.Position.Offset > int64(upTo) {
+		return
+	}
 	select {
-	case k.todo <- f:
-		k.taken = time.Now()
-	default:
+	case k.todo <- *k.held:
+		k.held = nil
+	default: // that is busy
 	}
 }
 

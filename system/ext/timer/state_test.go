@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system"
 )
 
 // TestWhatHasGoneIsNotKept: ten thousand messages that are cancelled long before they are due take the room of a few.
@@ -76,4 +77,16 @@ func TestWhatCannotBeCarriedIsDeliveredOnce(t *testing.T) {
 	require.Len(t, found, 1)
 	found, _ = s.due(now, 10)
 	require.Empty(t, found)
+}
+
+// TestASnapshotIsNotAheadOfTheDurableLog: of what a power cut takes from the log it must not know.
+func TestASnapshotIsNotAheadOfTheDurableLog(t *testing.T) {
+	k := &snapshot{todo: make(chan snapshotFile, 1)}
+	var at system.Position
+	at.Offset = 100
+	k.take(newState(), at)
+	k.flushed(99)
+	require.Empty(t, k.todo)
+	k.flushed(100)
+	require.Len(t, k.todo, 1)
 }

@@ -85,7 +85,7 @@ func (t *Timer) Plug(opt *system.Options) {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		saving.Go(func() { kept.save(ctx, s) })
-		return t.run(ctx, s)
+		return t.run(ctx, s, kept)
 	}, Policy: system.ExtensionPolicy{Backoff: 10 * time.Millisecond, MaxBackoff: time.Second}}) // others are due meanwhile
 }
 
@@ -181,33 +181,16 @@ func (t *Timer) handle(b *system.Batch, kept *snapshot) error {
 const lookAgain = time.Second
 
 // run delivers what is due.
-func (t *Timer) run(ctx context.Context, s *system.Store) error {
-	if s.Options().Role == messages.Slave { // its master delivers
-		<-ctx.Done()
-		return nil
-	}
+func (t *Timer) run(ctx context.Context, s *system.Store, kept *snapshot) error {
 	// What was delivered already is known once the log has been read.
 	if err := s.AwaitExtension(ctx, "timer"); err != nil {
 		return ended(ctx, err)
 	}
-	room := max(1, min(atOnce, s.Options().MaxPendingPuts/2)) // the other half is for those who put
 	for ctx.Err() == nil {
-		due, wait := t.state.due(t.now(), room)
-		if len(due) > 0 {
-			if err := t.deliver(s, due); err != nil {
-				return ended(ctx, err)
-			}
-			continue
-		}
-		old, next := t.state.old(t.now().Add(-s.Retention().FileReservedTime/2), room)
-		if len(old) > 0 {
-			if err := t.carry(s, old); err != nil {
-				return ended(ctx, err)
-			}
-			continue
-		}
-		if wait = min(wait, next); wait < math.MaxInt64 {
-			wait = min(wait, lookAgain)
+		kept.flushed(s.FlushedTo())
+		wait, err := t.put(s)
+		if err != nil {
+			return ended(ctx, err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -218,6 +201,26 @@ func (t *Timer) run(ctx context.Context, s *system.Store) error {
 		timer.Stop()
 	}
 	return nil
+}
+
+// put puts what is due now and tells how long to wait for more.
+func (t *Timer) put(s *system.Store) (wait time.Duration, err error) {
+	if s.Options().Role == messages.Slave {
+		return lookAgain, nil // its master delivers
+	}
+	room := max(1, min(atOnce, s.Options().MaxPendingPuts/2)) // the other half is for those who put
+	due, wait := t.state.due(t.now(), room)
+	if len(due) > 0 {
+		return 0, t.deliver(s, due)
+	}
+	old, next := t.state.old(t.now().Add(-s.Retention().FileReservedTime/2), room)
+	if len(old) > 0 {
+		return 0, t.carry(s, old)
+	}
+	if wait = min(wait, next); wait < math.MaxInt64 {
+		wait = min(wait, lookAgain)
+	}
+	return wait, nil
 }
 
 // ended is nil when the store is closing: then that is why.
@@ -236,7 +239,7 @@ const atOnce = 4096
 func (t *Timer) deliver(s *system.Store, due []*entry) error {
 	var failed []*entry
 	var why error
-	for i, a := range t.put(s, due, restored) {
+	for i, a := range t.putAll(s, due, restored) {
 		switch e := due[i]; {
 		case a.err == nil: // it is gone once the log says so
 		case a.hopeless():
@@ -253,7 +256,7 @@ func (t *Timer) deliver(s *system.Store, due []*entry) error {
 
 // carry puts copies of messages that retention will delete before long.
 func (t *Timer) carry(s *system.Store, old []*entry) (why error) {
-	for i, a := range t.put(s, old, copied) {
+	for i, a := range t.putAll(s, old, copied) {
 		switch e := old[i]; {
 		case a.err == nil:
 		case errors.Is(a.err, system.ErrNoMessage) || damaged(a.err):
@@ -279,8 +282,8 @@ func (a answer) hopeless() bool {
 		a.status == messages.MessageIllegal || a.status == messages.PropertiesSizeExceeded
 }
 
-// put reads messages, puts what is made of each, in order, and tells what came of them.
-func (t *Timer) put(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) []answer {
+// putAll reads messages, puts what is made of each, in order, and tells what came of them.
+func (t *Timer) putAll(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) []answer {
 	got := make([]answer, len(list))
 	var answers sync.WaitGroup
 	for i, e := range list {

@@ -100,16 +100,20 @@ func (r *timeReader) hold(off messages.PhysicalOffset) {
 func (s *Store) since(ctx context.Context, q *consumequeue.Queue, timestampMs int64) (messages.QueueOffset, error) {
 	w := timeWindow{wanted: timestampMs}
 	w.lo, w.hi = q.Range()
-	for at, step := w.lo, messages.QueueOffset(1); at < w.hi; at, step = w.lo+step, step*2 {
-		found, err := s.timeFrom(q, at, w.hi)
-		if err != nil {
-			return 0, fmt.Errorf("search by time: %w", err)
+	r := timeReader{store: s, units: q.Glance()}
+	defer r.close()
+	err := vfs.Guard("search by time", func() error {
+		for at, step := w.lo, messages.QueueOffset(1); at < w.hi; at, step = w.lo+step, step*2 {
+			found, err := r.timeFrom(at, w.hi)
+			if err != nil {
+				return fmt.Errorf("search by time: %w", err)
+			}
+			if w.note(at, found); found.ms >= timestampMs {
+				break
+			}
 		}
-		if w.note(at, found); found.ms >= timestampMs {
-			break
-		}
-	}
-	err := s.lowerBound(ctx, q, &w)
+		return r.lowerBound(ctx, &w)
+	})
 	return w.lo, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/system/admin"
 	members "github.com/actormq/actormq/system/cluster"
 	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/ext/tracing"
@@ -85,6 +86,7 @@ type clusterNode struct {
 	conf  *nodeconf.Config // as changed at run time, over all roles
 	scrub *scrub.Scrub     // nil: there is none
 	trace *tracing.Tracer  // nil: nothing is traced
+	admin *admin.Server    // stays while the role changes; nil: there is none
 	drain chan time.Duration
 	log   zerolog.Logger
 	ready func(*node)
@@ -129,6 +131,10 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		defer func() { _ = keeper.Close() }()
 		c.Files, c.TLS = files, keeper.Mutual
 	}
+	if err := n.openAdmin(); err != nil {
+		return err
+	}
+	defer n.closeAdmin()
 	member, err := members.Start(root.Root, c)
 	if err != nil {
 		return err
@@ -142,9 +148,28 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	return member.Close()
 }
 
+// openAdmin opens the admin port, if there is to be one.
+func (n *clusterNode) openAdmin() (err error) {
+	if listen := n.conf.AdminListen; listen != "" {
+		n.admin, err = adminPort(n.conf, n.log, func() (*admin.Server, error) { return admin.Open(listen, n.log) })
+	}
+	return err
+}
+
+func (n *clusterNode) closeAdmin() {
+	if n.admin == nil {
+		return
+	}
+	now, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := n.admin.Stop(now); err != nil {
+		n.log.Warn().Err(err).Msg("stopping")
+	}
+}
+
 // serve is the member's Serve.
 func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Disk) (func(context.Context) error, error) {
-	x := &node{log: n.log, drain: n.drain, store: store, scrub: n.scrub, tracer: n.trace}
+	x := &node{log: n.log, drain: n.drain, store: store, scrub: n.scrub, tracer: n.trace, admin: n.admin, keeps: true}
 	x.conf.Store(n.conf)
 	if err := store.SetRetention(n.conf.Running().Retention); err != nil {
 		return nil, err

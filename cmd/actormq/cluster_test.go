@@ -80,13 +80,15 @@ func TestANodeOfAClusterScrubsItsStore(t *testing.T) {
 		require.FailNow(t, "the node does not serve")
 	}
 	var metrics string
-	scrubbed := func() bool { // the port is away while the node's role changes: it is a follower first
+	away := 0
+	scrubbed := func() bool { // the port stays while the node's role changes: it is a follower first
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+base.Beside(members.PortAdmin).String()+"/metrics", nil)
 		if err != nil {
 			return false
 		}
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
+			away++
 			return false
 		}
 		text, err := io.ReadAll(answer.Body)
@@ -94,6 +96,7 @@ func TestANodeOfAClusterScrubsItsStore(t *testing.T) {
 		return errors.Join(err, answer.Body.Close()) == nil && regexp.MustCompile(`(?m)^actormq_scrubbed_bytes_total [1-9]`).Match(text)
 	}
 	require.Eventually(t, scrubbed, time.Minute, 10*time.Millisecond)
+	require.Zero(t, away)
 	require.Contains(t, metrics, "\nactormq_scrub_damaged_messages 0\n")
 	http.DefaultClient.CloseIdleConnections()
 	cancel()

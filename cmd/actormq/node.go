@@ -197,6 +197,7 @@ type node struct {
 	remote  *endpoint.Endpoint // nil: actors of other processes do not reach the store
 	certs   *certs.Keeper      // of the remote port; nil: it has none
 	admin   *admin.Server      // nil: there is none
+	keeps   bool               // the admin port outlives what serves clients: a node of a cluster opens and closes it
 	scrub   *scrub.Scrub       // nil: there is none
 	bridge  *bridge.Bridge     // nil: there is none
 	tracer  *tracing.Tracer    // nil: nothing is traced
@@ -281,7 +282,7 @@ func (n *node) serve(g gateway.Config) (err error) {
 	return nil
 }
 
-// startAdmin opens the port for those who operate the node. One that nobody has asked for may be somebody else's.
+// startAdmin shows the node to those who operate it.
 func (n *node) startAdmin(conf *nodeconf.Config) (err error) {
 	if conf.AdminListen == "" {
 		return nil
@@ -294,18 +295,31 @@ func (n *node) startAdmin(conf *nodeconf.Config) (err error) {
 	if n.scrub != nil {
 		scrubbed = n.scrub.Status
 	}
-	n.admin, err = admin.Start(admin.Config{
+	cfg := admin.Config{
 		Scrub: scrubbed, Listen: conf.AdminListen, Store: n.store, Node: n.gateway, Version: versionText(), Logger: n.log.With().Str("part", "admin").Logger(),
 		Root: n.system.Root, Password: password, Uncompress: storedump.Uncompress,
-	})
-	if err != nil && !conf.AdminAsked {
-		n.log.Warn().Err(err).Msg("no metrics and no health: set adminListen")
-		return nil
 	}
-	if err == nil {
-		n.log.Info().Stringer("address", n.admin.Addr()).Msg("console, metrics, health and profiles are here")
+	if n.keeps {
+		if n.admin == nil {
+			return nil
+		}
+		return n.admin.Show(cfg)
 	}
+	n.admin, err = adminPort(conf, n.log, func() (*admin.Server, error) { return admin.Start(cfg) })
 	return err
+}
+
+// adminPort is the port for those who operate the node. One that nobody has asked for may be somebody else's: then there is none.
+func adminPort(conf *nodeconf.Config, log zerolog.Logger, open func() (*admin.Server, error)) (*admin.Server, error) {
+	port, err := open()
+	switch {
+	case err == nil:
+		log.Info().Stringer("address", port.Addr()).Msg("console, metrics, health and profiles are here")
+	case !conf.AdminAsked:
+		log.Warn().Err(err).Msg("no metrics and no health: set adminListen")
+		err = nil
+	}
+	return port, err
 }
 
 // setOptions changes keys while the node runs, for as long as it runs: broker.conf is its owner's.
@@ -369,7 +383,11 @@ func (n *node) leave(ctx context.Context) error {
 		// What it is asked reads the store, so it ends first; a profile is not waited for.
 		now, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		err = errors.Join(err, n.admin.Stop(now))
+		if n.keeps {
+			err = errors.Join(err, n.admin.Hide(now))
+		} else {
+			err = errors.Join(err, n.admin.Stop(now))
+		}
 	}
 	n.system.Shutdown()
 	return err

@@ -198,6 +198,38 @@ func TestProfiles(t *testing.T) {
 	require.Contains(t, text, "goroutine profile: total")
 }
 
+// A node of a cluster closes its store and opens it again with each change of roles: its port stays.
+func TestThePortStaysWhileTheStoreIsAway(t *testing.T) {
+	w := run(t)
+	s, err := admin.Open("127.0.0.1:0", zerolog.Nop())
+	require.NoError(t, err)
+	w.base = "http://" + s.Addr().String()
+	alone := func() {
+		t.Helper()
+		status, _ := w.ask("GET", "/healthz", "")
+		require.Equal(t, http.StatusOK, status)
+		status, why := w.ask("GET", "/readyz", "")
+		require.Equal(t, http.StatusServiceUnavailable, status)
+		require.Contains(t, why, "opened or closed")
+		status, text := w.ask("GET", "/metrics", "")
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, text, "go_goroutines ")
+		require.NotContains(t, text, "actormq_")
+	}
+	alone()
+	for range 2 {
+		require.NoError(t, s.Show(w.cfg))
+		status, _ := w.ask("GET", "/readyz", "")
+		require.Equal(t, http.StatusOK, status)
+		_, text := w.ask("GET", "/metrics", "")
+		require.Contains(t, text, "actormq_")
+		require.NoError(t, s.Hide(t.Context()))
+		alone()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	require.NoError(t, s.Stop(t.Context()))
+}
+
 func TestAPortThatIsTakenIsAnError(t *testing.T) {
 	w := run(t)
 	cfg := w.cfg

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -41,11 +42,13 @@ type Config struct {
 	Logger zerolog.Logger
 }
 
-// Server is an open admin port.
+// Server is an open admin port. What it shows may come and go (Show, Hide); meanwhile the process alone is shown, and is not ready.
 type Server struct {
+	listen   string
 	listener net.Listener
 	http     http.Server
-	console  *console.Console // nil: there is none
+	alone    http.Handler
+	shown    atomic.Pointer[shown] // nil: there is no store
 	ended    chan struct{}
 }
 
@@ -58,23 +61,76 @@ const (
 
 // Start opens the port and serves until Stop.
 func Start(cfg Config) (*Server, error) {
-	l, err := net.Listen("tcp", cfg.Listen)
+	s, err := Open(cfg.Listen, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Show(cfg); err != nil {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		return nil, errors.Join(err, s.Stop(now))
+	}
+	return s, nil
+}
+
+// Open opens the port of a process that has no store yet.
+func Open(listen string, log zerolog.Logger) (*Server, error) {
+	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("open the admin port: %w", err)
 	}
-	s := &Server{listener: l, ended: make(chan struct{})}
-	mux, err := s.routes(cfg)
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	s.http = http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes}
+	s := &Server{listen: listen, listener: l, alone: alone(), ended: make(chan struct{})}
+	s.http = http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes}
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			cfg.Logger.Error().Err(err).Str("address", cfg.Listen).Msg("the admin port has ended")
+			log.Error().Err(err).Str("address", listen).Msg("the admin port has ended")
 		}
 	}()
 	return s, nil
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if now := s.shown.Load(); now != nil && now.enter() {
+		defer now.leave()
+		now.handler.ServeHTTP(w, r)
+		return
+	}
+	s.alone.ServeHTTP(w, r)
+}
+
+// alone is what a process without a store shows.
+func alone() http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(ofTheProcess()...)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(process, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /healthz", healthy)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, http.StatusServiceUnavailable, "the store is being opened or closed")
+	})
+	return mux
+}
+
+// Show shows a store, until Hide. Config.Listen counts only for Start.
+func (s *Server) Show(cfg Config) error {
+	cfg.Listen = s.listen
+	next := &shown{ended: make(chan struct{})}
+	mux, err := next.routes(cfg)
+	if err != nil {
+		return err
+	}
+	next.handler = mux
+	s.shown.Store(next)
+	return nil
+}
+
+// Hide ends what Show has begun; the store may be closed then. Requests that run are awaited until the context ends.
+func (s *Server) Hide(ctx context.Context) error {
+	if now := s.shown.Swap(nil); now != nil {
+		return now.end(ctx)
+	}
+	return nil
 }
 
 // Addr is where the port listens.
@@ -88,23 +144,26 @@ func (s *Server) Stop(ctx context.Context) error {
 		}
 	}
 	<-s.ended
-	if s.console != nil {
-		return s.console.Close()
-	}
-	return nil
+	return s.Hide(ctx)
 }
 
 // Registry returns a registry with all metrics of a node, for a program that serves them itself.
 func Registry(cfg Config) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(newCollector(cfg), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(append(ofTheProcess(), newCollector(cfg))...)
 	return r
 }
 
-func (s *Server) routes(cfg Config) (*http.ServeMux, error) {
+func ofTheProcess() []prometheus.Collector {
+	return []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+}
+
+func healthy(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") }
+
+func (s *shown) routes(cfg Config) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(Registry(cfg), promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", healthy)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if why := unready(cfg); why != "" {
 			say(w, http.StatusServiceUnavailable, why)

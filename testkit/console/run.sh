@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Looks at every page of the console in Chromium. usage: run.sh [folder of the pictures]. Needs Go and chromium (CHROMIUM names it).
+# SETTLE is for how many seconds messages come before it looks, 30 unless it is set: what the plots have to show.
 # A node is started with something to see, on ports from PORT on (default 21811).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -37,7 +38,7 @@ q produce --topic %DLQ%shipping --key s-1 --property RETRY_TOPIC=orders "parcel 
 q produce --topic orders --property DELAY=18 "call back in two hours"
 ( while sleep 0.2; do q produce --topic orders < orders.txt || exit; done ) & # something goes on while the pages are looked at
 pids+=($!)
-sleep 30 # so that the plots have something to show
+sleep "${SETTLE:-30}" # so that the plots have something to show
 flags=""
 [ "$(id -u)" != 0 ] || flags="no-sand""box"
 ./look -base "http://127.0.0.1:$((port + 2))" -out "$out" -chromium "${CHROMIUM:-chromium}" -flags "$flags"

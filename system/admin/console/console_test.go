@@ -139,11 +139,11 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 		"/console/messages?id=0123":                               {"no offset message id"},
 		"/console/message?at=0":                                   {"4711", "TAGS", "Flushed", "Dispatched", "Consumed by billing", "done", "&#34;cups&#34;: 2"},
 		"/console/message?at=0&as=hex":                            {"7b 22 63 75 70 73 22 3a"},
-		"/console/delayed":                                        {"2h0m0s", "later"},
+		"/console/delayed":                                        {"<td>2h</td>", "later"},
 		"/console/dead":                                           {"billing"},
 		"/console/dead?group=billing":                             {"orders", "dead", "Send again"},
 		"/console/replicas":                                       {"ASYNC_MASTER", "Nobody follows this node"},
-		"/console/storage":                                        {"SYNC_FLUSH", "Retention", "commit log", "72h0m0s", "2 damaged", "4\u202f321 messages compared"},
+		"/console/storage":                                        {"SYNC_FLUSH", "Retention", "commit log", "<dd>72h</dd>", "2 damaged", "4\u202f321 messages compared"},
 		"/console/actors":                                         {"commitlog-writer", "queue-builder", "history", "Restarts"},
 	} {
 		text := w.page(path)

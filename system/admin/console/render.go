@@ -72,6 +72,7 @@ var functions = template.FuncMap{
 	"time":    func(ms int64) string { return clock(time.UnixMilli(ms)) },
 	"ago":     func(ms int64) string { return ago(time.Since(time.UnixMilli(ms))) },
 	"span":    ago,
+	"brief":   brief,
 	"percent": func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" },
 	"add":     func(a, b int) int { return a + b },
 }
@@ -90,6 +91,18 @@ func count(v any) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000") + "Z" }
+
+// brief writes a duration that somebody has set: 2h, not 2h0m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 // ago writes how long something is, roughly.
 func ago(d time.Duration) string {

@@ -7,6 +7,10 @@
   const paused = () => !pause || pause.getAttribute('aria-pressed') === 'true';
   let asking = false;
 
+  // On a phone the menu is wider than the window: the page's own entry is brought into it.
+  const nav = document.querySelector('nav'), here = nav && nav.querySelector('[aria-current]');
+  if (here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+
   const lost = (why) => {
     pause.classList.toggle('lost', why !== '');
     pause.textContent = why !== '' ? why : paused() ? 'Paused' : 'Live';

@@ -24,6 +24,13 @@ type drainFlags struct {
 
 	grace time.Duration
 	async bool
+	json  bool
+}
+
+// drainLine is what is said of a drain.
+type drainLine struct {
+	Broker  string `json:"broker"`
+	Stopped bool   `json:"stopped"` // false: it was asked only (--async)
 }
 
 func newDrainCommand() *cobra.Command {
@@ -55,6 +62,7 @@ The command returns when the node has closed the connection; with --async at onc
 	f.Bind(c, 5*time.Second)
 	c.Flags().DurationVar(&f.grace, "grace", drainGrace, "how long to serve on; clients ask for routes every 30 s")
 	c.Flags().BoolVar(&f.async, "async", false, "do not wait until the node has stopped")
+	c.Flags().BoolVar(&f.json, "json", false, "print a JSON object")
 	return c
 }
 
@@ -79,10 +87,15 @@ func runDrain(cmd *cobra.Command, f drainFlags, address string) error {
 	if answer.Code != remoting.ResponseSuccess {
 		return &client.RefusedError{Request: remoting.RequestDrainBroker, Address: address, Code: answer.Code, Remark: answer.Remark}
 	}
-	if f.async {
-		return nil
+	if !f.async {
+		if err := awaitEnd(ctx, c, address, f.grace, gone); err != nil {
+			return err
+		}
 	}
-	return awaitEnd(ctx, c, address, f.grace, gone)
+	if f.json {
+		return tools.WriteJSON(cmd.OutOrStdout(), drainLine{Broker: address, Stopped: !f.async})
+	}
+	return nil
 }
 
 // awaitEnd keeps the connection in use until the node closes it: an idle one would be closed by itself.

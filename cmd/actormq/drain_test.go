@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -123,7 +125,10 @@ func TestDrainSendsProducersElsewhereBeforeTheNodeStops(t *testing.T) {
 	first.eventually(func() bool { return s.sent.Load() > 100 })
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := run("drain", "--grace", "1s", second.broker)
+		said, _, err := run("drain", "--grace", "1s", "--json", second.broker)
+		if err == nil && !strings.Contains(said, `"stopped":true`) {
+			err = errors.New(said)
+		}
 		ended <- err
 	}()
 	second.ends()

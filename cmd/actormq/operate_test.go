@@ -268,7 +268,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 		have[c.CommandPath()] = true
 		require.NotEmpty(t, c.Short, c.CommandPath())
 		require.Contains(t, c.Example, c.CommandPath())
-		for _, no := range []string{"node", "bench", "drain", "cluster promote", "store repair"} {
+		for _, no := range []string{"node", "bench"} { // the one has a log in JSON, the other prints nothing else
 			if strings.HasPrefix(c.CommandPath(), "actormq "+no) {
 				return
 			}

@@ -74,6 +74,7 @@ func newClusterPromoteCommand() *cobra.Command {
 	var f tools.ConnectFlags
 	var expect int64
 	var wait time.Duration
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "promote --expect-offset N [BROKER]",
 		Short: "Make a slave the master, for good",
@@ -90,17 +91,24 @@ Without access control (aclEnable) a node obeys only its own machine; with it, a
 			if len(args) > 0 {
 				address = args[0]
 			}
-			return runPromote(cmd, f, address, expect, wait)
+			return runPromote(cmd, f, address, expect, wait, asJSON)
 		},
 	}
 	f.Bind(c, 5*time.Second)
 	c.Flags().Int64Var(&expect, "expect-offset", -1, "physical offset that the slave's log must have reached")
 	c.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for it, at most a minute")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	mustRequire(c, "expect-offset")
 	return c
 }
 
-func runPromote(cmd *cobra.Command, f tools.ConnectFlags, address string, expect int64, wait time.Duration) error {
+// promotedLine is what is said of a promotion.
+type promotedLine struct {
+	Broker string `json:"broker"`
+	Offset int64  `json:"offset"` // from which it is the master
+}
+
+func runPromote(cmd *cobra.Command, f tools.ConnectFlags, address string, expect int64, wait time.Duration, asJSON bool) error {
 	opt, err := f.Options()
 	if err != nil {
 		return err
@@ -119,6 +127,9 @@ func runPromote(cmd *cobra.Command, f tools.ConnectFlags, address string, expect
 	var promoted remoting.PromotedAnswer
 	if err := remoting.FromExt(answer.ExtFields, &promoted); err != nil {
 		return err
+	}
+	if asJSON {
+		return tools.WriteJSON(cmd.OutOrStdout(), promotedLine{Broker: address, Offset: promoted.Offset})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s is the master from offset %d on\n", address, promoted.Offset)
 	return nil

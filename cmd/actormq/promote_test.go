@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 	"testing"
@@ -27,9 +28,9 @@ func TestASlaveIsPromotedAndFollowsNobodyAnyMore(t *testing.T) {
 	require.ErrorContains(t, err, "the slave is not promoted")
 	_, _, err = run("cluster", "promote", "--expect-offset", "0", master.broker)
 	require.ErrorContains(t, err, "no slave")
-	out, _, err := run("cluster", "promote", "--expect-offset", strconv.FormatInt(int64(end), 10), s.broker)
+	out, _, err := run("cluster", "promote", "--expect-offset", strconv.FormatInt(int64(end), 10), "--json", s.broker)
 	require.NoError(t, err)
-	require.Contains(t, out, "is the master from offset "+strconv.FormatInt(int64(end), 10))
+	require.JSONEq(t, fmt.Sprintf(`{"broker":%q,"offset":%d}`, s.broker, end), out)
 	s.eventually(func() bool {
 		_, _, err := run("produce", "--namesrv", s.names, "--topic", "moved", "f")
 		return err == nil

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/tools"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/verify"
 	"github.com/actormq/actormq/segments/vfs"
@@ -13,7 +15,7 @@ import (
 
 func newStoreRepairCommand() *cobra.Command {
 	var sizes sizeFlags
-	var apply bool
+	var apply, asJSON bool
 	c := &cobra.Command{
 		Use:   "repair DIR",
 		Short: "Mend a store directory: print what would be done, or do it with --apply",
@@ -24,16 +26,28 @@ derived from the log and are not kept.
 
 Without --apply nothing is changed and nothing is locked: the plan is printed. With it the plan is printed too, and the
 directory must not be open.`,
-		Example: "  actormq store repair /var/lib/actormq",
+		Example: "  actormq store repair /var/lib/actormq\n  actormq store repair /var/lib/actormq --apply --json",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return runRepair(c, args[0], sizes, apply) },
+		RunE:    func(c *cobra.Command, args []string) error { return runRepair(c, args[0], sizes, apply, asJSON) },
 	}
 	sizes.add(c)
 	c.Flags().BoolVar(&apply, "apply", false, "do it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return c
 }
 
-func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply bool) error {
+// repairLine is what is said of a repair.
+type repairLine struct {
+	Dir       string   `json:"dir"`
+	Findings  int64    `json:"findings"`
+	LogEnd    int64    `json:"logEnd"`
+	Steps     []string `json:"steps"`
+	MoreSteps int64    `json:"moreSteps,omitempty"`
+	Applied   bool     `json:"applied"`
+	Kept      string   `json:"kept,omitempty"` // where what was replaced in the log is kept
+}
+
+func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply, asJSON bool) error {
 	disk := vfs.New()
 	p, err := findStore(disk, dir, sizes)
 	if err != nil {
@@ -59,33 +73,56 @@ func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply bool) error 
 	if err := s.Close(); err != nil {
 		return err
 	}
-	printPlan(c, p.Dir, &plan, &found)
-	if !apply {
-		return nil
+	line := planLine(p.Dir, &plan, &found)
+	if !asJSON {
+		line.print(c.OutOrStdout())
 	}
-	o.ReadOnly, o.Now = false, time.Now
-	if s, err = store.Open(disk, p, o); err != nil {
-		return err
+	if apply {
+		if line.Kept, err = applyRepair(disk, p, o); err != nil {
+			return err
+		}
+		line.Applied = true
 	}
-	if err := s.CloseClean(); err != nil {
-		return err
-	}
-	fmt.Fprintln(c.OutOrStdout(), "done")
-	if s.Report.Quarantine != "" {
-		fmt.Fprintln(c.OutOrStdout(), "what was replaced in the log is kept in", s.Report.Quarantine)
+	switch {
+	case asJSON:
+		return tools.WriteJSON(c.OutOrStdout(), line)
+	case apply:
+		fmt.Fprintln(c.OutOrStdout(), "done")
+		if line.Kept != "" {
+			fmt.Fprintln(c.OutOrStdout(), "what was replaced in the log is kept in", line.Kept)
+		}
 	}
 	return nil
 }
 
-// printPlan writes what a repair does, one step a line.
-func printPlan(c *cobra.Command, dir string, r *store.Report, found *verify.Report) {
-	w := c.OutOrStdout()
-	fmt.Fprintf(w, "%s: %d findings; the log ends at %d; the plan:\n", dir, int64(len(found.Findings))+found.MoreFindings, r.Plan.End)
-	for _, e := range r.Events {
-		fmt.Fprintln(w, "  ", e)
+// applyRepair does what the plan says; kept is where the bytes of the log that were replaced are.
+func applyRepair(disk vfs.Disk, p store.Params, o store.Options) (kept string, err error) {
+	o.ReadOnly, o.Now = false, time.Now
+	s, err := store.Open(disk, p, o)
+	if err != nil {
+		return "", err
 	}
-	if r.MoreEvents > 0 {
-		fmt.Fprintf(w, "   and %d more steps\n", r.MoreEvents)
+	return s.Report.Quarantine, s.CloseClean()
+}
+
+func planLine(dir string, r *store.Report, found *verify.Report) repairLine {
+	line := repairLine{
+		Dir: dir, Findings: int64(len(found.Findings)) + found.MoreFindings, LogEnd: int64(r.Plan.End), Steps: []string{}, MoreSteps: int64(r.MoreEvents),
+	}
+	for _, e := range r.Events {
+		line.Steps = append(line.Steps, fmt.Sprint(e))
+	}
+	return line
+}
+
+// print writes what a repair does, one step a line.
+func (l *repairLine) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %d findings; the log ends at %d; the plan:\n", l.Dir, l.Findings, l.LogEnd)
+	for _, step := range l.Steps {
+		fmt.Fprintln(w, "  ", step)
+	}
+	if l.MoreSteps > 0 {
+		fmt.Fprintf(w, "   and %d more steps\n", l.MoreSteps)
 	}
 	fmt.Fprintf(w, "   write the checkpoint, close properly\n")
 }

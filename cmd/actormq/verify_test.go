@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,13 @@ func TestRepair(t *testing.T) {
 		before := snapshot(t, dir)
 		plan, _, err := run("store", "repair", dir, "--params", params)
 		require.NoError(t, err)
+		asJSON, _, err := run("store", "repair", dir, "--params", params, "--json")
+		require.NoError(t, err)
+		var line repairLine
+		require.NoError(t, json.Unmarshal([]byte(asJSON), &line))
+		require.NotZero(t, line.Findings)
+		require.False(t, line.Applied)
+		require.Len(t, line.Steps, strings.Count(plan, "\n")-2, "all lines but the first and the last")
 		require.True(t, equalStates(before, snapshot(t, dir)), "the directory was changed")
 
 		done, _, err := run("store", "repair", dir, "--params", params, "--apply")

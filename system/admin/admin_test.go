@@ -3,9 +3,11 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -48,6 +50,7 @@ func run(t *testing.T) *world {
 	opt := system.Options{
 		Dir: "store", Disk: disk, SegmentBytes: 1 << 20, ConsumeQueueFileBytes: 20_000, IndexSlots: 500, IndexEntries: 2000, StoreHost: host,
 	}
+	opt.HAListen = "127.0.0.1:0"
 	opt.Dispatchers = []system.Dispatcher{{Name: "counter", Handle: func(context.Context, *system.Batch) error { return nil }}}
 	store, err := system.Open(opt)
 	require.NoError(t, err)
@@ -100,9 +103,23 @@ func (w *world) traffic() {
 	require.NoError(w.t, b.Offsets.CommitWait(w.t.Context(), "billing", messages.QueueKey{Topic: "orders"}, 1))
 }
 
+// slave connects one that is given all and acknowledges nothing.
+func (w *world) slave() {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.store.HAAddress())
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write(make([]byte, 8)) // its log is empty
+	require.NoError(w.t, err)
+	_, err = io.ReadFull(conn, make([]byte, 12))
+	require.NoError(w.t, err)
+	require.Eventually(w.t, func() bool { return len(w.store.Replicas()) == 1 }, 20*time.Second, time.Millisecond)
+}
+
 func TestMetricsAreThoseOfTheDocument(t *testing.T) {
 	w := run(t)
 	w.traffic()
+	w.slave()
 	registry := admin.Registry(w.cfg)
 	found, err := testutil.GatherAndLint(registry)
 	require.NoError(t, err)
@@ -143,6 +160,8 @@ func TestMetricsAreThoseOfTheDocument(t *testing.T) {
 func TestMetricsSayWhatHasHappened(t *testing.T) {
 	w := run(t)
 	w.traffic()
+	w.slave()
+	_, end := w.store.LogRange()
 	w.store.SetFlag(messages.FlagDiskFull, errors.New("full"))
 	_, err := w.store.Put(t.Context(), &messages.Message{Topic: "orders", Body: []byte("x")})
 	require.ErrorIs(t, err, system.ErrFlagged)
@@ -154,6 +173,7 @@ func TestMetricsSayWhatHasHappened(t *testing.T) {
 		`actormq_put_duration_seconds_bucket{le="0.005"} 1`, `actormq_put_duration_seconds_count 2`, `actormq_store_writable 0`,
 		`actormq_dispatch_lag_bytes 0`, `actormq_extension_running{extension="counter",kind="dispatcher"} 1`,
 		`actormq_log_segments 1`, `actormq_mailbox_messages{actor="commitlog-writer"} 0`, `go_goroutines`,
+		`actormq_replicas 1`, fmt.Sprintf(`%q} %d`+"\n", w.store.Replicas()[0].Address, end), `actormq_follows_master 1`,
 	} {
 		require.Contains(t, text, line)
 	}

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"cmp"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/actormq/actormq/actors"
@@ -63,6 +65,9 @@ var (
 	extensions   = gauge("extension_running", "1 while an extension of the store works, 0 while it has failed, waits or is parked.", "extension", "kind")
 	extFailures  = counter("extension_failures_total", "Errors, panics and stalls of an extension.", "extension", "kind")
 	extLag       = gauge("extension_lag_bytes", "Bytes of the commit log that a dispatcher has not handled.", "extension")
+	replicas     = gauge("replicas", "Slaves that follow this node.")
+	replicaLag   = gauge("replica_lag_bytes", "Bytes of the commit log that a slave has not acknowledged.", "replica")
+	follows      = gauge("follows_master", "0 while this slave does not follow its master, 1 otherwise, also at a master.")
 	hanging      = gauge("hanging_segments", "Deleted commit-log files that are kept by a reader.")
 )
 
@@ -105,6 +110,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	one := collector{cfg: c.cfg, to: to}
 	one.store()
 	one.disk()
+	one.replication()
 	if c.cfg.Node != nil {
 		one.node()
 		one.lags()
@@ -196,6 +202,22 @@ func (c *collector) disk() {
 	c.count(unexpired, st.Cleaned.Unexpired)
 	c.count(unread, st.Cleaned.Unread)
 	c.count(hanging, int64(st.Cleaned.Hanging))
+}
+
+func (c *collector) replication() {
+	st, all := c.cfg.Store.Status(), c.cfg.Store.Replicas()
+	lags := map[string]int64{} // a node that has just connected again may be there twice
+	for _, r := range all {
+		name, lag := cmp.Or(r.Node, r.Address), int64(max(st.WrittenTo-r.Acked, 0))
+		if old, twice := lags[name]; !twice || lag < old {
+			lags[name] = lag
+		}
+	}
+	for name, lag := range lags {
+		c.count(replicaLag, lag, name)
+	}
+	c.count(replicas, int64(len(lags)))
+	c.flag(follows, st.Role != messages.Slave || c.cfg.Store.Following().Connected)
 }
 
 func (c *collector) node() {

@@ -1,4 +1,7 @@
-// Package upgrade replaces the nodes of a cluster one after the other while clients send, as docs/OPERATIONS.md says: drain, wait for the end,
+// Package upgrade tests changes of the version, both ways: stores that earlier versions have written (testdata, versions.sh), and nodes that
+// are replaced under load.
+//
+// A rolling upgrade replaces the nodes of a cluster one after the other while clients send, as docs/OPERATIONS.md says: drain, wait for the end,
 // start again on the same folder, wait until every name server knows the node again.
 //
 //	cluster   three masters, processes that know each other's name servers, as docs/deploy/kubernetes.yaml has them

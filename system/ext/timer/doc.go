@@ -9,8 +9,8 @@
 // (as its PreparedTransactionOffset, plus 1). So a message is in its topic once, whatever crashes: the record that delivers it is the
 // one that says so. Consumers may get it again for other reasons, as any message. A snapshot with its place in the log spares a
 // start the reading of the whole log. What has waited for half of FileReservedTime is
-// carried: a copy of it is put, which stands for it, so that retention does not delete what is still to come. A disk so full that
-// files go before they expire may take timed messages with them; the log says so then.
+// carried: a copy of it is put, which stands for it, so that retention does not delete what is still to come; and so is what is in the oldest
+// files of a disk that is nearly so full that files go before they expire. What is lost with a file all the same is logged.
 //
 // Time is the wall clock's; when that is set forward, what is due by it comes within a second. Of a time and a delay level the time counts.
 // Members of a batch can't be timed, and messages of transactions are refused. Hooks see a message when it is put, not when it is delivered.

@@ -211,9 +211,9 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 	return found, wait
 }
 
-// old takes messages that were stored before a time, so many at most, or tells when there will be one. Those that can't be carried are
-// told to notCarried.
-func (s *state) old(before time.Time, limit int) (found []*entry, next time.Duration) {
+// old takes messages that were stored before a time, or below a place in the log, so many at most, or tells when there will be one. Those
+// that can't be carried are told to notCarried.
+func (s *state) old(before time.Time, below int64, limit int) (found []*entry, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.byAge) > 0 && s.gone(s.byAge[0]) {
@@ -224,7 +224,7 @@ func (s *state) old(before time.Time, limit int) (found []*entry, next time.Dura
 		switch {
 		case s.gone(e) || e.flying || e.carried || e.stays:
 			continue
-		case time.UnixMilli(e.Ms).After(before):
+		case e.At >= below && time.UnixMilli(e.Ms).After(before):
 			return found, time.UnixMilli(e.Ms).Sub(before)
 		case len(found) == limit:
 			return found, 0

@@ -47,7 +47,7 @@ func TestWhatIsHeldIsHeldThroughItsCopy(t *testing.T) {
 	due := strconv.FormatInt(now.UnixMilli(), 10)
 	next := stored(s, 0, map[string]string{DeliverMs: due, messages.PropertyUniqKey: "7"})
 	next = stored(s, next, map[string]string{DeliverMs: due, messages.PropertyUniqKey: "7"})
-	carried, _ := s.old(now.Add(time.Second), 1)
+	carried, _ := s.old(now.Add(time.Second), 0, 1)
 	require.Len(t, carried, 1)
 	held := s.hold("7")
 	require.Len(t, held, 2, "both have the id")
@@ -67,11 +67,11 @@ func TestWhatCannotBeCarriedIsDeliveredOnce(t *testing.T) {
 	now := time.Now()
 	stored(s, 0, map[string]string{DeliverMs: strconv.FormatInt(now.UnixMilli(), 10)})
 	for _, ever := range []bool{true, true, false} {
-		carried, _ := s.old(now.Add(time.Second), 10)
+		carried, _ := s.old(now.Add(time.Second), 0, 10)
 		require.Len(t, carried, 1)
 		s.notCarried(carried[0], ever)
 	}
-	carried, _ := s.old(now.Add(time.Second), 10)
+	carried, _ := s.old(now.Add(time.Second), 0, 10)
 	require.Empty(t, carried)
 	found, _ := s.due(now, 10)
 	require.Len(t, found, 1)

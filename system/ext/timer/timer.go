@@ -213,7 +213,7 @@ func (t *Timer) put(s *system.Store) (wait time.Duration, err error) {
 	if len(due) > 0 {
 		return 0, t.deliver(s, due)
 	}
-	old, next := t.state.old(t.now().Add(-s.Retention().FileReservedTime/2), room)
+	old, next := t.state.old(t.now().Add(-s.Retention().FileReservedTime/2), endangered(s), room)
 	if len(old) > 0 {
 		return 0, t.carry(s, old)
 	}
@@ -221,6 +221,17 @@ func (t *Timer) put(s *system.Store) (wait time.Duration, err error) {
 		wait = min(wait, lookAgain)
 	}
 	return wait, nil
+}
+
+// endangered is the place in the log below which files may go any time, as the disk is so full; 0 when it is not.
+func endangered(s *system.Store) int64 {
+	const margin, round = 5, 10 // %; segments that go at a time, at most
+	retention := s.Retention()
+	if used, _ := s.DiskUse(); retention.NoForcedCleaning || used < retention.CleanForcibly-margin {
+		return 0
+	}
+	first, end := s.LogRange()
+	return int64(first) + min(round*s.Options().SegmentBytes, int64(end-first)/2)
 }
 
 // ended is nil when the store is closing: then that is why.

@@ -140,6 +140,39 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 	})
 }
 
+// TestMessagesOutliveFilesThatAFullDiskDeletes: long before they expire.
+func TestMessagesOutliveFilesThatAFullDiskDeletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := options(disk)
+		opt.CleanInterval, opt.BallastBytes, opt.NoIndex = 10*time.Second, -1, true
+		x := timer.New(timer.Config{})
+		x.Plug(&opt)
+		s, err := system.Open(opt)
+		require.NoError(t, err)
+		disk.SetCapacity(40 * opt.SegmentBytes)
+		const many = 20
+		for i := range many {
+			_, err := s.Put(t.Context(), later(fmt.Sprint(i), 3*time.Hour))
+			require.NoError(t, err)
+		}
+		for range 100 {
+			for range 70 { // a segment a minute
+				_, err := s.Put(t.Context(), &messages.Message{Topic: "Other", Body: make([]byte, 900)})
+				require.NoError(t, err)
+			}
+			sleep(time.Minute)
+		}
+		first, _ := s.LogRange()
+		require.Greater(t, int64(first), 20*opt.SegmentBytes, "the disk has no room for all")
+		require.Equal(t, many, x.Pending())
+		sleep(2 * time.Hour)
+		require.Len(t, probe.Follow(t, s, "Orders", 2).All(t.Context()), many)
+		require.NoError(t, s.Close(t.Context()))
+		sleep(time.Second)
+	})
+}
+
 // TestCancelTellsTheTruth: it is called just before, at and after the time at which a message is due.
 func TestCancelTellsTheTruth(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {

@@ -101,7 +101,10 @@ type Service struct {
 	Run func(context.Context, *Store) error
 	// Actor, instead of Run, is an actor of the user's own, spawned in the store's actor system as store/service/<Name>.
 	// One that panics is started again, with an empty mailbox. StoreOf finds the store.
-	Actor  *actor.Props
+	Actor *actor.Props
+	// Leader: it runs where messages are put, so on one node of a replica group at a time, as an actor of a cluster kind does: the one
+	// that leads, and after a failover the next. On a slave it is Stopped from the start.
+	Leader bool
 	Policy ExtensionPolicy
 }
 

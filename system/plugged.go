@@ -205,6 +205,9 @@ func (s *Store) plugIn() error {
 		if v.Actor != nil {
 			run = s.hostedService(v.Name, v.Actor)
 		}
+		if v.Leader && s.opt.Role == messages.Slave {
+			run = func(context.Context) error { return nil } // until the store is opened in another role
+		}
 		a := extension.NewService(extension.ServiceConfig{Name: v.Name, Run: run, Policy: v.Policy, Logger: s.opt.Logger})
 		if _, err := s.spawnPlug(v.Name, actors.Role("service/"+v.Name+"/keeper"), a); err != nil {
 			return err

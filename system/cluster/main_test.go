@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -73,6 +74,33 @@ type group struct {
 	up     map[string]*peer
 	order  int
 	refuse bool // of nodes started from now on
+	kind   kind
+}
+
+// kind is a service of the leader on each node: where it runs, one entry a life.
+type kind struct {
+	mu    sync.Mutex
+	lives []string
+}
+
+func (k *kind) run(id string) system.Service {
+	return system.Service{Name: "kind", Leader: true, Run: func(ctx context.Context, _ *system.Store) error {
+		k.mu.Lock()
+		k.lives = append(k.lives, id)
+		k.mu.Unlock()
+		<-ctx.Done()
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.lives = slices.DeleteFunc(k.lives, func(other string) bool { return other == id })
+		return nil
+	}}
+}
+
+// there are the nodes where it runs.
+func (k *kind) there() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.lives)
 }
 
 // peer is a node of it.
@@ -120,6 +148,7 @@ func (g *group) start(ids ...string) {
 			Name: "test", ID: id, Nodes: g.nodes, Logger: log, Lease: time.Second, Lag: time.Second,
 			Store: system.Options{
 				Dir: "store", Disk: g.disks[id], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1, Logger: log,
+				Extensions: system.Extensions{Services: []system.Service{g.kind.run(id)}},
 			},
 			Serve: p.serve,
 		}.withDefaults()

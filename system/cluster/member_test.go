@@ -46,6 +46,7 @@ func TestANodeThatHasEverythingTakesOver(t *testing.T) {
 		all, err := Read(t.Context(), []string{g.etcd}, nil)
 		return err == nil && len(all) == 1 && all[0].Cluster == "test" && all[0].Leads && all[0].Leader == first && len(all[0].Nodes) == 3
 	})
+	require.Equal(t, []string{first}, g.kind.there(), "a service of the leader")
 	g.stop(first) // in order: another one leads at once
 	for range 20 {
 		g.put()
@@ -55,6 +56,7 @@ func TestANodeThatHasEverythingTakesOver(t *testing.T) {
 	g.whole(second)
 	g.start(first)
 	g.whole(first)
+	require.Equal(t, []string{second}, g.kind.there())
 	for id := range g.up {
 		if id != second {
 			g.whole(id)

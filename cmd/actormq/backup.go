@@ -21,7 +21,8 @@ func newStoreBackupCommand() *cobra.Command {
 		Short: "Copy a store, which a node may be using, to another directory",
 		Long: `Copies a store directory, of a running node too, to DEST and recovers the copy, so that it is a whole store: store verify passes, and a node
 can be started on it. What the node has acknowledged before the command begins is in it. A second backup to the same DEST copies
-what has come since; one that was interrupted goes on. The log must be in DIR/commitlog. The index is built again.`,
+what has come since; one that was interrupted goes on. The log must be in DIR/commitlog. The index is built again. Progress goes to
+standard error.`,
 		Example: "  actormq store backup /var/lib/actormq /backup/actormq",
 	}, storebackup.Backup)
 }
@@ -36,7 +37,7 @@ func newStoreRestoreCommand() *cobra.Command {
 }
 
 // newCopyCommand makes a command that copies the store of its first argument to its second.
-func newCopyCommand(c *cobra.Command, do func(ctx context.Context, p store.Params, to string) (storebackup.Done, error)) *cobra.Command {
+func newCopyCommand(c *cobra.Command, do func(ctx context.Context, p store.Params, to string, tell storebackup.Progress) (storebackup.Done, error)) *cobra.Command {
 	var sizes sizeFlags
 	var asJSON bool
 	c.Args = cobra.ExactArgs(2)
@@ -52,7 +53,7 @@ func newCopyCommand(c *cobra.Command, do func(ctx context.Context, p store.Param
 		p.MessageIndex, p.CheckCRC = true, true
 		ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer cancel()
-		done, err := do(ctx, p, to)
+		done, err := do(ctx, p, to, tellProgress(cmd.ErrOrStderr(), "copied"))
 		if err != nil {
 			return err
 		}

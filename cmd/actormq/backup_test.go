@@ -11,11 +11,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/storebackup"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/golden"
 )
 
 // load puts 3,000 messages in three queues; the returned function waits for it.
@@ -203,4 +207,33 @@ func (n *testNode) tellExport() []exportLine {
 	stdout, _, err := run("store", "export", n.dir)
 	require.NoError(n.t, err)
 	return jsonLines[exportLine](n.t, stdout)
+}
+
+func TestABackupTellsHowFarItIs(t *testing.T) {
+	dir, params := unpack(t, golden.Load("file-roll"))
+	p, err := findStore(vfs.New(), dir, sizeFlags{params: params})
+	require.NoError(t, err)
+	p.MessageIndex, p.CheckCRC = true, true
+	var told []int64
+	done, err := storebackup.Backup(t.Context(), p, filepath.Join(t.TempDir(), "copy"), func(done, total int64) {
+		require.Zero(t, total%p.SegmentBytes)
+		require.Less(t, done, total)
+		told = append(told, done)
+	})
+	require.NoError(t, err)
+	require.Greater(t, done.Segments, 1)
+	require.Len(t, told, done.Segments)
+	require.Equal(t, p.SegmentBytes, told[1])
+}
+
+func TestProgressIsALineASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		tell := tellProgress(&out, "copied")
+		for i := range int64(30) { // three seconds
+			tell(i<<20, 30<<20)
+			<-time.After(100 * time.Millisecond)
+		}
+		require.Equal(t, "copied 11 of 30 MiB (36 %)\ncopied 22 of 30 MiB (73 %)\n", out.String())
+	})
 }

@@ -64,7 +64,8 @@ func newStoreExportCommand() *cobra.Command {
 		Use:   "export DIR",
 		Short: "Write the messages of a store as JSON, one a line",
 		Long: `Writes every message in the log of a store as a JSON object on a line of its own, in the order of the log. The directory is not changed and
-not locked: it may be that of a running node. Bodies that are no UTF-8 are in bodyBase64; compressed ones stay compressed, as sysFlag says.`,
+not locked: it may be that of a running node. Bodies that are no UTF-8 are in bodyBase64; compressed ones stay compressed, as sysFlag says.
+Progress goes to standard error.`,
 		Example: "  actormq store export /var/lib/actormq --topic orders > orders.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +73,7 @@ not locked: it may be that of a running node. Bodies that are no UTF-8 are in bo
 			if err != nil {
 				return err
 			}
-			return export(p, topics, cmd.OutOrStdout())
+			return export(p, topics, cmd.OutOrStdout(), tellProgress(cmd.ErrOrStderr(), "exported"))
 		},
 	}
 	sizes.add(c)
@@ -81,7 +82,7 @@ not locked: it may be that of a running node. Bodies that are no UTF-8 are in bo
 	return c
 }
 
-func export(p store.Params, topics []string, w io.Writer) (err error) {
+func export(p store.Params, topics []string, w io.Writer, tell func(done, total int64)) (err error) {
 	p.MessageIndex = false
 	s, err := store.Open(vfs.New(), p, store.Options{ReadOnly: true})
 	if err != nil {
@@ -94,7 +95,9 @@ func export(p store.Params, topics []string, w io.Writer) (err error) {
 	}
 	out := bufio.NewWriter(w)
 	walk := store.Walk{Log: s.Log, Queues: s.Queues}
-	_, _, err = walk.Run(max(0, s.Log.Min()), func(it *store.Item) error {
+	first := max(0, s.Log.Min())
+	_, _, err = walk.Run(first, func(it *store.Item) error {
+		tell(int64(it.From-first), int64(s.Log.End()-first))
 		if it.Kind != store.ItemRecord || len(wanted) > 0 && !wanted[string(it.Record.Topic)] {
 			return nil
 		}
@@ -110,7 +113,6 @@ type importDone struct {
 }
 
 func newStoreImportCommand() *cobra.Command {
-
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "import DIR < MESSAGES",
@@ -121,10 +123,9 @@ topics (delayed ones that wait, transactions) are left out. The node makes the t
 		Example: "  actormq store import /var/lib/actormq-2 < orders.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer cancel()
-			done, err := importAll(ctx, args[0], cmd.InOrStdin())
+			done, err := importAll(ctx, args[0], cmd.InOrStdin(), cmd.ErrOrStderr())
 			if err != nil {
 				return fmt.Errorf("after %d messages: %w", done.Messages, err)
 			}
@@ -139,7 +140,7 @@ topics (delayed ones that wait, transactions) are left out. The node makes the t
 	return c
 }
 
-func importAll(ctx context.Context, dir string, in io.Reader) (done importDone, err error) {
+func importAll(ctx context.Context, dir string, in io.Reader, notes io.Writer) (done importDone, err error) {
 	opt := system.Options{Dir: dir}
 	if p, err := findStore(vfs.New(), dir, sizeFlags{}); err == nil {
 		opt.SegmentBytes, opt.ConsumeQueueFileBytes, opt.IndexSlots, opt.IndexEntries = p.SegmentBytes, p.ConsumeQueueFileBytes, p.IndexSlots, p.IndexEntries
@@ -150,7 +151,11 @@ func importAll(ctx context.Context, dir string, in io.Reader) (done importDone, 
 	}
 	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
 	d := json.NewDecoder(bufio.NewReader(in))
-	for ctx.Err() == nil {
+	for next := time.Now().Add(time.Second); ctx.Err() == nil; {
+		if now := time.Now(); now.After(next) {
+			next = now.Add(time.Second)
+			fmt.Fprintf(notes, "imported %d messages\n", done.Messages)
+		}
 		var l exportLine
 		if err := d.Decode(&l); errors.Is(err, io.EOF) {
 			return done, nil

@@ -27,9 +27,18 @@ type Done struct {
 	LogEnd   int64 `json:"logEnd"`   // physical offset at which the copy ends
 }
 
+// Progress is told how many bytes of the commit log are copied, of how many; nil: nobody is.
+type Progress func(done, total int64)
+
+func (tell Progress) files(done, of int, each int64) {
+	if tell != nil {
+		tell(int64(done)*each, int64(of)*each)
+	}
+}
+
 // Backup copies the store in a directory to another, which may hold an older backup of it, and recovers the copy. The params are those
 // of the store; its commit log is in the folder commitlog.
-func Backup(ctx context.Context, p store.Params, to string) (Done, error) {
+func Backup(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
 	l, err := readList(to)
 	if err == nil && l.Source != "" && l.Source != p.Dir {
 		err = fmt.Errorf("%s holds a backup of %s", to, l.Source)
@@ -47,7 +56,7 @@ func Backup(ctx context.Context, p store.Params, to string) (Done, error) {
 	if err := copyAround(ctx, p.Dir, to); err != nil {
 		return Done{}, err
 	}
-	done, err := copyLog(ctx, p, to, &l)
+	done, err := copyLog(ctx, p, to, &l, tell)
 	if err != nil {
 		return done, err
 	}
@@ -82,7 +91,7 @@ func copyAround(ctx context.Context, from, to string) error {
 }
 
 // copyLog copies the commit log: whole files that the last run has are kept, the last one is copied up to its last whole record.
-func copyLog(ctx context.Context, p store.Params, to string, l *list) (Done, error) {
+func copyLog(ctx context.Context, p store.Params, to string, l *list, tell Progress) (Done, error) {
 	names, err := segmentNames(p, filepath.Join(p.Dir, "commitlog"))
 	if err != nil || len(names) == 0 {
 		return Done{}, errors.Join(err, removeOthers(filepath.Join(to, "commitlog"), nil))
@@ -102,6 +111,7 @@ func copyLog(ctx context.Context, p store.Params, to string, l *list) (Done, err
 	}
 	var done Done
 	for i, name := range names {
+		tell.files(i, len(names), p.SegmentBytes)
 		from, copied := filepath.Join(p.Dir, "commitlog", name), filepath.Join(to, "commitlog", name)
 		_, err := os.Stat(copied)
 		if l.Segments[name] != "" && err == nil {
@@ -220,7 +230,7 @@ func recoverCopy(p store.Params, to string, done *Done) error {
 }
 
 // Restore copies a backup to a directory that is empty or not there, after it has compared the commit-log files with their checksums.
-func Restore(ctx context.Context, p store.Params, to string) (Done, error) {
+func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
 	l, err := readList(p.Dir)
 	if err != nil {
 		return Done{}, err
@@ -240,7 +250,8 @@ func Restore(ctx context.Context, p store.Params, to string) (Done, error) {
 		return Done{}, err
 	}
 	var done Done
-	for _, name := range names {
+	for i, name := range names {
+		tell.files(i, len(names), p.SegmentBytes)
 		sum, err := copyFile(ctx, filepath.Join(p.Dir, "commitlog", name), filepath.Join(to, "commitlog", name), -1)
 		if want := l.Segments[name]; err == nil && want != "" && want != sum {
 			err = fmt.Errorf("%s: %w", name, ErrChecksum)

@@ -316,7 +316,7 @@ func (s *queueStates[T]) each(fn func(*T)) {
 	}
 }
 
-// requestOf describes a record to the index; Keys and UniqKey are slices of it.
+// requestOf describes a record to the index.
 func requestOf(r *record.Record, topic string) messages.DispatchRequest {
 	req := messages.DispatchRequest{
 		Queue:                     messages.QueueKey{Topic: topic, QueueID: r.QueueID},
@@ -327,14 +327,8 @@ func requestOf(r *record.Record, topic string) messages.DispatchRequest {
 		SizeBytes:                 r.Size,
 		SysFlag:                   r.SysFlag,
 	}
-	for name, value := range messages.ViewProperties(r.Properties).All() {
-		switch name {
-		case messages.PropertyKeys:
-			req.Keys = []byte(value)
-		case messages.PropertyUniqKey:
-			req.UniqKey = []byte(value)
-		}
-	}
+	keys, uniqKey, _ := messages.ViewProperties(r.Properties).Dispatched()
+	req.Keys, req.UniqKey = []byte(keys), []byte(uniqKey)
 	return req
 }
 
@@ -343,10 +337,6 @@ func Indexed(r *record.Record) bool {
 	if messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
 		return false
 	}
-	for name, value := range messages.ViewProperties(r.Properties).All() {
-		if name == messages.PropertyUniqKey || name == messages.PropertyKeys && strings.Trim(value, " ") != "" {
-			return true
-		}
-	}
-	return false
+	keys, uniqKey, _ := messages.ViewProperties(r.Properties).Dispatched()
+	return uniqKey != "" || strings.Trim(keys, " ") != ""
 }

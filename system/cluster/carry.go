@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -178,6 +179,21 @@ func (c *carrier) restore(ctx context.Context, first bool) error {
 		if err := c.write(name, content); err != nil {
 			return fmt.Errorf("restore %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// keepDelays writes how far delayed messages have been delivered, as a follower's log has it: the node may leave its cluster, and deliver them
+// by itself.
+func (c *carrier) keepDelays() error {
+	ctx, cancel := context.WithTimeout(context.Background(), carryTimeout)
+	defer cancel()
+	content, err := c.last(ctx, slices.Index(carried, delayFile))
+	if err == nil && content != nil {
+		err = c.write(delayFile, content)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", delayFile, err)
 	}
 	return nil
 }

@@ -76,3 +76,35 @@ func TestTheNextLeaderHasTheConfigurationAsTheLogHasIt(t *testing.T) {
 	require.JSONEq(t, string(topics), string(made))
 	require.Less(t, g.up[next].Store().DelayOffsets()[1], messages.QueueOffset(50))
 }
+
+// A node that leaves its cluster after it has followed does not deliver again what the leader has delivered long ago.
+func TestAFollowerThatEndsKeepsHowFarDelayedMessagesAre(t *testing.T) {
+	g := newGroup(t, 2)
+	g.start("1", "2")
+	g.put()
+	leader := g.leader()
+	s := g.up[leader].Store()
+	g.until("acknowledged", func() bool {
+		r, err := s.Put(t.Context(), &messages.Message{Topic: "T", Properties: messages.Properties("").With(messages.PropertyDelay, "1")})
+		return err == nil && r.Status == messages.PutOK
+	})
+	follower := g.nodes[0].ID
+	if follower == leader {
+		follower = g.nodes[1].ID
+	}
+	g.until("the offset is in the follower's log", func() bool {
+		var in metadata.DelayOffsets
+		f := g.up[follower].Store()
+		if f == nil {
+			return false
+		}
+		content, err := newCarrier(g.disks[follower], f, nil).last(t.Context(), len(carried)-1)
+		return err == nil && content != nil && metadata.Parse(content, &in) == nil && in.Offsets[1] >= 1
+	})
+	g.stop(follower)
+	var kept metadata.DelayOffsets
+	found, err := metadata.Load(g.disks[follower], "store/config/"+delayFile, &kept)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Positive(t, kept.Offsets[1])
+}

@@ -172,6 +172,9 @@ func (t *term) end(grace time.Duration) error {
 		err = t.serving(ctx)
 	}
 	if b := t.begun.Load(); b != nil {
+		if !t.leads {
+			err = errors.Join(err, newCarrier(t.cfg.Store.Disk, b.store, t.fenced).keepDelays())
+		}
 		err = errors.Join(err, t.shut(b.store))
 	}
 	return err

@@ -178,7 +178,7 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 	if g.Broker.BrokerID = 0; !role.Leads {
 		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
 	}
-	g.Master, g.Files = "", files
+	g.Master, g.Files, g.Alone = "", files, role.Alone
 	const often = time.Second // clients go on once the name servers know who leads
 	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
 	for _, other := range nodesOf(n.flags.join) {

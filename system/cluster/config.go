@@ -80,6 +80,9 @@ type Role struct {
 	Leads  bool
 	Epoch  int64
 	Leader string // id of the node that leads; empty: nobody is known
+	// Alone tells that the node has been cut off from etcd a moment ago: what it knows of the group may be old. After a minute it is not told
+	// any more, since then there may be no others. Any goroutine may call it.
+	Alone func() bool
 }
 
 const (

@@ -203,7 +203,7 @@ func (e *elector) opened(m opened) {
 		return
 	}
 	e.shown.Store(m.term)
-	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader()}
+	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader(), Alone: e.holder.alone}
 	e.cfg.Logger.Info().Bool("leads", role.Leads).Int64("epoch", role.Epoch).Int64("log_end", int64(m.term.begun.Load().from)).
 		Msg("the store is open in the cluster")
 	e.preparing = true

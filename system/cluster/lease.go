@@ -42,6 +42,19 @@ func (h *holder) alive(lease clientv3.LeaseID) bool {
 	return x != nil && lease != 0 && x.lease == lease && h.now() < x.until
 }
 
+// aloneFor is longer than it takes clients to ask for a route again: 30 s.
+const aloneFor = time.Minute
+
+// alone tells that the lease was lost in the last minute. Safe for any goroutine.
+func (h *holder) alone() bool {
+	x := h.held.Load()
+	if x == nil {
+		return false
+	}
+	since := h.now() - x.until
+	return since > 0 && since < aloneFor
+}
+
 // renewals is how many may be under way: one that etcd's leader has taken along when it died holds up no other one.
 const renewals = 4
 

@@ -47,7 +47,10 @@ type Config struct {
 
 	// Master is the broker, as host:port, whose configuration a slave takes over (brokerId above 0); Join.Connect reaches it.
 	// Empty: the one that a name server tells.
-	Master       string
+	Master string
+	// Alone, of a node of a replica group, tells whether it is cut off from the group, so that other name servers know more. Nil: never.
+	Alone func() bool
+
 	SyncFirst    time.Duration // until it is first taken over; default 3 s
 	SyncInterval time.Duration // between two times; default 10 s
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,20 @@ func TestRegistrationsOfOtherBrokersReplayed(t *testing.T) {
 		slices.Sort(keys)
 		require.Equal(t, slices.Sorted(maps.Keys(recorded.Response.Header.ExtFields)), keys, name)
 	}
+}
+
+// A node of a group that is cut off knows nobody who leads; a client that was told so would stay with it.
+func TestANameServerThatIsCutOffSendsClientsToAnother(t *testing.T) {
+	var alone atomic.Bool
+	w := run(t, func(c *gateway.Config) { c.Alone = alone.Load })
+	w.topic("T", 2)
+	c := w.dial("namesrv")
+	require.Equal(t, remoting.ResponseSuccess, c.ask(req(remoting.RequestGetRouteInfoByTopic, "topic", "T")).Code)
+	alone.Store(true)
+	c.send(req(remoting.RequestGetRouteInfoByTopic, "topic", "T"))
+	c.gone()
+	alone.Store(false)
+	require.Equal(t, remoting.ResponseSuccess, w.dial("namesrv").ask(req(remoting.RequestGetRouteInfoByTopic, "topic", "T")).Code)
 }
 
 func TestRoutesOfOtherBrokers(t *testing.T) {

@@ -223,7 +223,7 @@ func (n *Node) startNames() (err error) {
 		kv = n.file("kvConfig.json")
 	}
 	n.names, err = namesrv.Start(n.root, namesrv.Config{
-		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, Draining: n.draining.Load, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
+		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, Draining: n.draining.Load, Alone: n.cfg.Alone, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.names.Close() })
 	return err

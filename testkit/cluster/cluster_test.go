@@ -90,6 +90,7 @@ func (g *Group) rounds(n int, harms []harm) {
 		t.Logf("round %d: node %s %s after %d sends: node %s elected; lease over after %v, election %v, clients %v, acknowledging after %v", round,
 			victim, h.what, acked, elected, ms(over.Sub(began)), ms(led.Sub(over)), ms(max(gap-led.Sub(began), 0)), ms(gap))
 		gaps = append(gaps, gap)
+		l.finds(g, victim, elected)
 		l.Kept(began.Add(-offsetsLag))
 		owed.Next()
 		more := l.Acked() + 100 + rand.IntN(200)

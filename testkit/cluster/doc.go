@@ -13,6 +13,7 @@
 //   - What a reader has seen at an offset stays there, and a queue's end never goes back behind what was seen.
 //   - Sends and reads of each queue can have happened one after the other, each within its own time (porcupine).
 //   - The commit logs of all nodes are the same bytes.
+//   - Clients that ask the name server of the node that was hurt first find the next leader.
 //   - The reader's group is where it was. Each delayed message is delivered, and not early; each transaction that was open while a leader went
 //     is asked for by the next one, and is delivered or not as its producer says.
 //   - Clients that reach only a leader that is cut off are told no, never that a message is stored, not even FLUSH_SLAVE_TIMEOUT; what they

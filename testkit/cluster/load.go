@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -303,4 +304,18 @@ func (l *Load) Check(all map[place]string) {
 		}
 		require.Zero(l.t, lost, "%s, and lost, of %d", name, len(known))
 	}
+}
+
+// finds requires that clients that know all name servers, and ask that of a node first, are led to whoever leads: one that is cut off sends
+// them on.
+func (l *Load) finds(g *Group, first, leader string) {
+	l.t.Helper()
+	at := slices.IndexFunc(l.nodes, func(n members.Node) bool { return n.ID == first })
+	want := l.nodes[slices.IndexFunc(l.nodes, func(n members.Node) bool { return n.ID == leader })].Port(members.PortBroker)
+	c := l.client(at)
+	defer c.Close()
+	g.Until("a client that asks node "+first+" first finds node "+leader, func() bool {
+		queues, err := c.QueuesToSend(l.t.Context(), Topic)
+		return err == nil && queues[0].Address == want
+	})
 }

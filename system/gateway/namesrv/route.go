@@ -1,6 +1,7 @@
 package namesrv
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -11,10 +12,17 @@ import (
 	"github.com/actormq/actormq/system/gateway/broker"
 )
 
+// errAlone closes a connection: clients go to another name server when theirs is away, not when it knows nobody.
+var errAlone = errors.New("this node is cut off from its group")
+
 // route answers 105: strict compact JSON to everyone, both clients read it (spec/remoting.md §22).
 func (s *Server) route(r *gateway.Request) {
 	var h remoting.RouteHeader
 	if !broker.Header(r, &h) {
+		return
+	}
+	if s.cfg.Alone != nil && s.cfg.Alone() {
+		r.Abandon(errAlone)
 		return
 	}
 	now := s.state()

@@ -91,9 +91,9 @@ func TestCrashes(t *testing.T) {
 	if !t.Failed() {
 		t.Logf("lost = 0")
 	}
-	t.Logf("%d crashes (%d kills, %d in recovery, %d with the transient store pool), %d messages put, %d with further queues, %d expired, "+
+	t.Logf("%d crashes (%d kills, %d in recovery, %d with the transient store pool), %d messages put, %d with further queues, %d expired, %d by their topics, "+
 		"%d not flushed or committed in time for the crash, as they may be; crashed at:",
-		sum.Crashes, sum.Kills, sum.Recovery, sum.Pooled, sum.Put, sum.Further, sum.Expired, sum.Lost)
+		sum.Crashes, sum.Kills, sum.Recovery, sum.Pooled, sum.Put, sum.Further, sum.Expired, sum.TopicExpired, sum.Lost)
 	for _, what := range slices.Sorted(maps.Keys(sum.At)) {
 		t.Logf("  %6d  %s", sum.At[what], what)
 	}
@@ -106,6 +106,7 @@ func add(sum, r *crash.Result) {
 	sum.Put += r.Put
 	sum.Lost += r.Lost
 	sum.Expired += r.Expired
+	sum.TopicExpired += r.TopicExpired
 	sum.Pooled += r.Pooled
 	sum.Further += r.Further
 	for what, n := range r.At {

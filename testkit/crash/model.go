@@ -161,25 +161,25 @@ func (m *Model) delete(topic string, from []state, to state) {
 	}
 }
 
-// expire marks the messages that were stored before a time as being deleted, and returns them with what they were.
-func (m *Model) expire(beforeMs int64) map[*message]state {
+// expire marks the messages of a topic, or of all, that were stored before a time as being deleted, and returns them with what they were.
+func (m *Model) expire(topic string, beforeMs int64) map[*message]state {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := map[*message]state{}
 	for _, n := range m.all {
-		if (n.state == acked || n.state == durable) && n.storeMs < beforeMs {
+		if (n.state == acked || n.state == durable) && n.storeMs < beforeMs && (topic == "" || n.queue.Topic == topic) {
 			old[n], n.state = n.state, deleting
 		}
 	}
 	return old
 }
 
-// keep ends a deletion: what ends behind the log's first byte is there still. It returns how many are gone.
-func (m *Model) keep(old map[*message]state, first messages.PhysicalOffset) (gone int) {
+// keep ends a deletion: some are there still. It returns how many are gone.
+func (m *Model) keep(old map[*message]state, there func(*message) bool) (gone int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for n, before := range old {
-		if n.to > first {
+		if there(n) {
 			n.state = before
 			continue
 		}

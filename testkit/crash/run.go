@@ -34,16 +34,17 @@ type Config struct {
 
 // Result tells what a run has seen.
 type Result struct {
-	Crashes  int
-	Kills    int            // of the crashes
-	Recovery int            // of the crashes: while an earlier one was being recovered
-	Put      int            // messages
-	Lost     int            // of them, rightly
-	Expired  int            // of them: deleted by the cleaner
-	Pooled   int            // crashes with the transient store pool
-	Further  int            // messages with further queues
-	At       map[string]int // crashes by the operation that did not happen any more
-	Trace    *Trace
+	Crashes      int
+	Kills        int            // of the crashes
+	Recovery     int            // of the crashes: while an earlier one was being recovered
+	Put          int            // messages
+	Lost         int            // of them, rightly
+	Expired      int            // of them: deleted by the cleaner
+	TopicExpired int            // of them: expired with their topic
+	Pooled       int            // crashes with the transient store pool
+	Further      int            // messages with further queues
+	At           map[string]int // crashes by the operation that did not happen any more
+	Trace        *Trace
 }
 
 const dirName = "store"

@@ -34,6 +34,7 @@ var steps = []step{
 	{"delayed", 5, (*run).putDelayed},
 	{"transaction", 4, (*run).transaction},
 	{"clean", 1, (*run).clean},
+	{"expire topic", 1, (*run).expireTopic},
 	{"delete topic", 1, (*run).deleteTopic},
 	{"reopen", 1, (*run).reopen},
 	{"full disk", 1, (*run).fillUp},
@@ -329,10 +330,21 @@ func (r *run) pauseShortly() {
 
 // clean has what is older than some minutes deleted, by segments.
 func (r *run) clean() error {
-	const reserved = 4 * time.Minute
-	old := r.model.expire(time.Now().Add(-reserved + 10*time.Second).UnixMilli()) // time goes on while it is done
+	old := r.model.expire("", time.Now().Add(-reserved+10*time.Second).UnixMilli()) // time goes on while it is done
 	retention := r.store.Options().Retention
 	retention.FileReservedTime = reserved
+	if err := r.retain(retention); err != nil || r.done() {
+		return err
+	}
+	first, _ := r.store.LogRange()
+	r.Expired += r.model.keep(old, func(n *message) bool { return n.to > first })
+	return nil
+}
+
+const reserved = 4 * time.Minute
+
+// retain has the store cleaned by a retention, and gives it its own one back.
+func (r *run) retain(retention messages.Retention) error {
 	if err := r.store.SetRetention(retention); err != nil {
 		return err
 	}
@@ -344,11 +356,19 @@ func (r *run) clean() error {
 	if r.done() {
 		return nil
 	}
-	retention.FileReservedTime = 72 * time.Hour
-	if err := r.store.SetRetention(retention); err != nil {
+	return r.store.SetRetention(r.store.Options().Retention)
+}
+
+// expireTopic has what is older than some minutes expire from the queues of a topic; the log keeps it.
+func (r *run) expireTopic() error {
+	topic := r.topic().Topic
+	old := r.model.expire(topic, time.Now().Add(-reserved+10*time.Second).UnixMilli())
+	r.model.delete(topic, []state{sent}, deleting) // what was not answered may be as old
+	retention := r.store.Options().Retention
+	retention.Topics = map[string]time.Duration{topic: reserved}
+	if err := r.retain(retention); err != nil || r.done() {
 		return err
 	}
-	first, _ := r.store.LogRange()
-	r.Expired += r.model.keep(old, first)
+	r.TopicExpired += r.model.keep(old, func(n *message) bool { return n.at >= r.store.MinOffset(n.queue) })
 	return nil
 }

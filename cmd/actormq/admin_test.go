@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
+	"github.com/actormq/actormq/testkit/fixture"
 )
 
 func TestTheAdminPortOfANode(t *testing.T) {
@@ -25,6 +26,24 @@ func TestTheAdminPortOfANode(t *testing.T) {
 	n.end()
 	_, err = http.Get("http://" + address + "/healthz")
 	require.Error(t, err, "the port is closed")
+}
+
+// Extensions that a node is made with, its remote port and its limits have metrics, too.
+func TestMetricsOfANodeWithAllItsParts(t *testing.T) {
+	other := serve(t)
+	n := serve(t, "adminListen=127.0.0.1:0", "remoteListen="+freePort(t), "scrubBytesPerSecond=1048576", "topicLimits=orders=1000,100000",
+		"bridgeNamesrvAddr="+other.names, "bridgeTarget=paris", "brokerName=berlin", "transientStorePoolEnable=true")
+	n.produce("orders", "x")
+	answer, err := http.Get("http://" + n.admin.Addr().String() + "/metrics")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	http.DefaultClient.CloseIdleConnections()
+	for _, part := range []string{`extension="scrub`, `extension="bridge-paris`, "actormq_limited_sends_total"} {
+		require.Contains(t, string(text), part)
+	}
+	fixture.Linted(t, string(text))
 }
 
 func TestTheAdminPortStandsAboveTheBrokers(t *testing.T) {

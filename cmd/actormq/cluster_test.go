@@ -17,6 +17,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	members "github.com/actormq/actormq/system/cluster"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/process"
 )
 
@@ -98,6 +99,7 @@ func TestANodeOfAClusterScrubsItsStore(t *testing.T) {
 	require.Eventually(t, scrubbed, time.Minute, 10*time.Millisecond)
 	require.Zero(t, away)
 	require.Contains(t, metrics, "\nactormq_scrub_damaged_messages 0\n")
+	fixture.Linted(t, metrics)
 	http.DefaultClient.CloseIdleConnections()
 	cancel()
 	require.NoError(t, <-ended)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -98,6 +100,64 @@ func TestANodeStartsWithTheArgumentsOfTheManifest(t *testing.T) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = "../.."
 	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// nodeStarts has a node print its configuration: it would start with these arguments and variables.
+func nodeStarts(t *testing.T, environment []string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"run", "-buildvcs=false", "./cmd/actormq", "node", "--print-config"}, args...)...)
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), environment...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v %v: %v\n%s", environment, args, err, out)
+	}
+}
+
+// TestTheContainerStartsANode: its variables are keys of a node, and its store is a volume.
+func TestTheContainerStartsANode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/deploy/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([A-Z]+) (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		lines[m[1]] = m[2] // of two, that of the image itself
+	}
+	if lines["ENTRYPOINT"] != `["/usr/local/bin/actormq"]` || lines["CMD"] != `["node"]` || lines["STOPSIGNAL"] != "SIGTERM" {
+		t.Errorf("what is run: %v", lines)
+	}
+	variables := strings.Fields(lines["ENV"])
+	if !slices.Contains(variables, "ACTORMQ_STOREPATHROOTDIR="+lines["VOLUME"]) {
+		t.Errorf("the store %v is not the volume %s", variables, lines["VOLUME"])
+	}
+	nodeStarts(t, variables)
+}
+
+// TestTheUnitStartsANode: systemd takes the unit, where it is on the machine, and a node the arguments.
+func TestTheUnitStartsANode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/deploy/actormq.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/actormq node -c \S+ (.+)$`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("ExecStart is not a node with a broker.conf")
+	}
+	empty := t.TempDir() + "/broker.conf"
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nodeStarts(t, nil, append([]string{"-c", empty}, strings.Fields(string(m[1]))...)...)
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	unit := t.TempDir() + "/actormq.service"
+	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("/usr/local/bin/actormq"), []byte("/bin/true")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || bytes.Contains(out, []byte("actormq.service")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -43,7 +43,7 @@ var parties = []struct {
 	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd"}, false},
 	{"go.yaml.in/yaml", []string{"system/gateway/acl"}, false},
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
-	{"github.com/prometheus/client_golang", []string{"system/admin"}, false},
+	{"github.com/prometheus/client_golang", []string{"system/admin", "testkit/fixture"}, false},
 	{"go.opentelemetry.io/otel", []string{"system/ext/tracing"}, false},
 	{"go.etcd.io/etcd/server/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/client/v3", []string{"system/cluster"}, true},

@@ -43,7 +43,8 @@ func (e *elector) measure(store *system.Store) {
 	}
 }
 
-// lagging are the nodes in sync that have lacked something for too long: what the log had at the last look.
+// lagging are the nodes in sync that have lacked something for too long: what the log had at the last look. One that has left in order,
+// which has no lease any more, is not waited for where the others are enough.
 func (e *elector) lagging(store *system.Store, record *Record, has map[string]messages.PhysicalOffset) (lags []string) {
 	now, before := time.Now(), e.end
 	_, e.end = store.LogRange()
@@ -51,7 +52,7 @@ func (e *elector) lagging(store *system.Store, record *Record, has map[string]me
 		at, connected := has[n]
 		if since, known := e.caught[n]; connected && at >= before || !known {
 			e.caught[n] = now
-		} else if now.Sub(since) > e.cfg.Lag {
+		} else if _, lives := e.view.nodes[n]; now.Sub(since) > e.cfg.Lag || !connected && !lives && len(record.InSync)-len(lags) > e.cfg.MinInSync {
 			lags = append(lags, n)
 		}
 	}

@@ -74,6 +74,7 @@ type group struct {
 	up     map[string]*peer
 	order  int
 	refuse bool // of nodes started from now on
+	lag    time.Duration
 	kind   kind
 }
 
@@ -117,7 +118,7 @@ type peer struct {
 }
 
 func newGroup(t *testing.T, n int) *group {
-	g := &group{t: t, etcd: etcd(t), disks: map[string]*memfs.Disk{}, up: map[string]*peer{}}
+	g := &group{t: t, etcd: etcd(t), lag: time.Second, disks: map[string]*memfs.Disk{}, up: map[string]*peer{}}
 	for i := range n {
 		id := strconv.Itoa(i + 1)
 		g.nodes = append(g.nodes, Node{ID: id, Base: free(t, 8)})
@@ -145,7 +146,7 @@ func (g *group) start(ids ...string) {
 			log = zerolog.New(os.Stderr).With().Timestamp().Str("node", id).Logger()
 		}
 		c := Config{
-			Name: "test", ID: id, Nodes: g.nodes, Logger: log, Lease: time.Second, Lag: time.Second,
+			Name: "test", ID: id, Nodes: g.nodes, Logger: log, Lease: time.Second, Lag: g.lag,
 			Store: system.Options{
 				Dir: "store", Disk: g.disks[id], SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1, Logger: log,
 				Extensions: system.Extensions{Services: []system.Service{g.kind.run(id)}},

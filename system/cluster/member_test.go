@@ -176,6 +176,31 @@ func TestAGroupWhoseRecordIsTakenAwayBeginsAnew(t *testing.T) {
 	}
 }
 
+// A follower that ends in order is not waited for, however long one that is slow would be.
+func TestAFollowerThatLeavesHoldsNoPutUp(t *testing.T) {
+	g := newGroup(t, 3)
+	g.lag = time.Hour
+	g.start("1", "2", "3")
+	g.put()
+	inSync := func() (ids []string) {
+		all, err := Read(t.Context(), []string{g.etcd}, nil)
+		require.NoError(t, err)
+		return all[0].InSync
+	}
+	g.until("all are in sync", func() bool { return len(inSync()) == 3 })
+	leader := g.leader()
+	for id := range g.up {
+		if id != leader {
+			g.stop(id)
+			g.put()
+			require.NotContains(t, inSync(), id)
+			break
+		}
+	}
+	require.Equal(t, leader, g.leader())
+	require.Len(t, inSync(), 2, "as many as a message must be on are kept")
+}
+
 func TestAMinorityCantAcknowledge(t *testing.T) {
 	g := newGroup(t, 3)
 	g.start("1", "2", "3")

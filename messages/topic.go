@@ -40,7 +40,7 @@ func IsWaitingTopic(topic string) bool {
 // IsReservedTopic tells whether nobody may send to a topic (spec/remoting.md §8.2, 4).
 func IsReservedTopic(topic string) bool {
 	switch topic {
-	case TopicSchedule, TopicTransactionHalf, TopicTransactionOp, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent:
+	case TopicSchedule, TopicTransactionHalf, TopicTransactionOp, TopicTransCheckMaxTime, TopicSelfTest, TopicOffsetMovedEvent, TopicTimer:
 		return true
 	}
 	return false

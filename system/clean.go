@@ -229,7 +229,7 @@ func (s *Store) DeleteUnusedTopics(ctx context.Context, used func(topic string) 
 func ownTopic(topic string) bool {
 	switch topic {
 	case messages.TopicSchedule, messages.TopicTransactionHalf, messages.TopicTransactionOp, messages.TopicTransCheckMaxTime,
-		messages.TopicClusterState:
+		messages.TopicClusterState, messages.TopicTimer:
 		return true
 	}
 	return strings.HasPrefix(topic, messages.LMQTopicPrefix)

@@ -27,6 +27,7 @@ import (
 	"github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/ext/bridge"
 	"github.com/actormq/actormq/system/ext/scrub"
+	"github.com/actormq/actormq/system/ext/timer"
 	"github.com/actormq/actormq/system/ext/tracing"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -235,7 +236,7 @@ func startNode(conf *nodeconf.Config, log zerolog.Logger) (*node, error) {
 	return n, nil
 }
 
-// storeOptions are the store's, as a node opens it, and the scrub that is plugged in, nil where there is to be none.
+// storeOptions are the store's, as a node opens it, with the extensions that it has for itself, and the scrub that is plugged in, nil where there is to be none.
 func storeOptions(conf *nodeconf.Config, log zerolog.Logger) (opt system.Options, s *scrub.Scrub) {
 	opt = conf.Store
 	opt.Logger = log.With().Str("part", "store").Logger()
@@ -246,6 +247,9 @@ func storeOptions(conf *nodeconf.Config, log zerolog.Logger) (opt system.Options
 	if conf.ScrubRate > 0 {
 		s = scrub.New(scrub.Config{BytesPerSecond: conf.ScrubRate, Logger: opt.Logger})
 		s.Plug(&opt)
+	}
+	if conf.Timed {
+		timer.New(timer.Config{}).Plug(&opt)
 	}
 	return opt, s
 }

@@ -19,8 +19,8 @@ import (
 const (
 	Topic     = messages.TopicTimer // where messages wait
 	DeliverMs = "TIMER_DELIVER_MS"  // property: when to deliver, in ms of Unix time
-	// ID is the property by whose value Cancel finds a message. One without it is found by its UNIQ_KEY, which clients show as its
-	// message id.
+	// ID is the property by whose value Cancel finds a message. One without it is found by its UNIQ_KEY, which clients for
+	// Java and Go show as its message id.
 	ID = "TIMER_ID"
 	// CancelID is the property of a message, to any topic, that cancels those with the id: so clients cancel. It is stored for the timer
 	// alone, and may come too late for what is due within the next ms; Cancel tells.

@@ -35,6 +35,7 @@ type Config struct {
 	AdminAsked     bool    // it was set: without it the node does not start
 	AdminPassFile  string  // adminPasswordFile; empty: no password
 	ScrubRate      int64   // scrubBytesPerSecond; 0: there is no scrub
+	Timed          bool    // timedMessages
 	TraceFraction  float64 // traceFraction; 0: nothing is traced
 	TraceEndpoint  string  // traceEndpoint
 	VIPChannel     bool    // serve listenPort − 2 too

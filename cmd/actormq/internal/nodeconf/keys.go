@@ -44,6 +44,8 @@ var keys = slices.Concat([]keyDef{
 		number(func(c *Config) *int64 { return &c.Store.ConsumeQueueFileBytes }, 20, math.MaxInt32)},
 	{"scrubBytesPerSecond", "1048576", "bytes of old messages that are compared with their checksums in a second, in the background; 0: none",
 		number(func(c *Config) *int64 { return &c.ScrubRate }, 0, 1<<40)},
+	{"timedMessages", "false", "deliver messages with the property TIMER_DELIVER_MS at that time, ms since 1970, up to a year ahead (system/ext/timer)",
+		boolean(func(c *Config) *bool { return &c.Timed })},
 	{"maxHashSlotNum", "5000000", "slots of an index file", short(func(c *Config) *int32 { return &c.Store.IndexSlots })},
 	{"maxIndexNum", "20000000", "entries of an index file", short(func(c *Config) *int32 { return &c.Store.IndexEntries })},
 	{"messageIndexEnable", "true", "build the index", negated(func(c *Config) *bool { return &c.Store.NoIndex })},

@@ -357,6 +357,7 @@ func TestUnreadFilesAreKeptUntilTheDiskIsTooFull(t *testing.T) {
 		})
 		require.Zero(t, begin())
 		require.EqualValues(t, time.Hour, asked.Load())
+		require.Equal(t, "g in T/0", s.Cleaning().Cleaned.WaitsFor)
 		next.Store(int64(third))
 		require.EqualValues(t, 2*seg, begin())
 		next.Store(int64(third) - 1) // what is gone keeps nothing
@@ -366,6 +367,7 @@ func TestUnreadFilesAreKeptUntilTheDiskIsTooFull(t *testing.T) {
 		disk.SetCapacity(used(t, disk) * 100 / 82)
 		require.EqualValues(t, 6*seg, begin(), "the disk is too full to wait")
 		require.EqualValues(t, 4, s.Cleaning().Cleaned.Unread, "and that is counted")
+		require.Empty(t, s.Cleaning().Cleaned.WaitsFor)
 		require.Zero(t, s.Cleaning().Cleaned.Unexpired)
 		disk.SetCapacity(0)
 		closeIn(t, s)

@@ -38,7 +38,6 @@ type round struct {
 	failed  time.Time               // of the last attempt to delete a file
 	raised  messages.PhysicalOffset // the queues' minimums are those of a log that begins here
 	min     messages.PhysicalOffset // queue and index files too
-	waited  string                  // the group that the log was told files are kept for
 
 	done Cleaned
 }
@@ -47,6 +46,8 @@ type round struct {
 type Cleaned struct {
 	Segments, Unexpired, Unread, QueueFiles int64
 	Hanging                                 int // segments whose files wait for their readers
+
+	WaitsFor string // the group and queue that keep files which have expired; empty: none does
 }
 
 // run does the round and returns the errors that it has met. The context ends it early.

@@ -14,20 +14,21 @@ import (
 // all of them. Topics with a retention of their own keep it too.
 func (r *round) markUnread(topics map[string]*topic) error {
 	if !r.policy.KeepUnread {
+		r.done.WaitsFor = ""
 		return nil
 	}
 	first, by, err := r.unread(topics)
 	for i := range r.plan.Segments {
 		r.plan.Segments[i].Unread = r.plan.Segments[i].End > first
 	}
-	if len(r.plan.Segments) == 0 || !r.plan.Segments[0].Unread || !r.policy.expired(r.plan.Segments[0], r.plan.Now) {
+	if oldest := r.plan.Segments; len(oldest) == 0 || !oldest[0].Unread || !r.policy.expired(oldest[0], r.plan.Now) || r.policy.pressed(r.plan) {
 		by = ""
 	}
-	if by != r.waited && by != "" {
+	if by != r.done.WaitsFor && by != "" {
 		r.cfg.Logger.Info().Str("for", by).Int64("offset", int64(first)).
 			Msg("expired commit-log files are kept: a consumer group has not read them")
 	}
-	r.waited = by
+	r.done.WaitsFor = by
 	return err
 }
 

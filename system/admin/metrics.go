@@ -60,6 +60,7 @@ var (
 	deleted      = counter("deleted_segments_total", "Commit-log files that were deleted.")
 	unexpired    = counter("deleted_unexpired_segments_total", "Commit-log files that were deleted before their time, for want of room.")
 	unread       = counter("deleted_unread_segments_total", "Commit-log files that were deleted though a consumer group had not read them, for want of room.")
+	waits        = gauge("expired_files_wait", "1 while expired commit-log files are kept because a consumer group has not read them.")
 	scrubbed     = counter("scrubbed_bytes_total", "Bytes of records that the scrub has compared with their checksums.")
 	damaged      = gauge("scrub_damaged_messages", "Messages that the scrub found damaged in its last pass, or in the running one.")
 	extensions   = gauge("extension_running", "1 while an extension of the store works, 0 while it has failed, waits or is parked.", "extension", "kind")
@@ -201,6 +202,7 @@ func (c *collector) disk() {
 	c.count(deleted, st.Cleaned.Segments)
 	c.count(unexpired, st.Cleaned.Unexpired)
 	c.count(unread, st.Cleaned.Unread)
+	c.flag(waits, st.Cleaned.WaitsFor != "")
 	c.count(hanging, int64(st.Cleaned.Hanging))
 }
 

@@ -1,12 +1,10 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	members "github.com/actormq/actormq/system/cluster"
-	programs "github.com/actormq/actormq/testkit/process"
+	"github.com/actormq/actormq/testkit/fixture"
+	"github.com/actormq/actormq/testkit/process"
 )
 
 // Group is a replica group of processes. It belongs to the test's goroutine.
@@ -29,29 +28,24 @@ type Group struct {
 	Nodes   []members.Node
 	Args    map[string][]string // further arguments of nodes, by id
 	Secure  *tls.Config         // by which their etcd is asked; nil: in the clear
-	running map[string]*process
-	network *Network // nil: all nodes are on the machine's loopback
-}
-
-// process is a node that has been started.
-type process struct {
-	cmd   *exec.Cmd
-	ready chan struct{} // closed when it serves for the first time
-	ended chan error
+	running map[string]*process.Process
+	said    map[string]*fixture.Said // by nodes, over all their lives
+	network *Network                 // nil: all nodes are on the machine's loopback
 }
 
 // Build makes the program, and a group of n nodes of which none runs; in a test that has been run Apart, each at a host of its own.
 func Build(t testing.TB, n int) *Group {
 	t.Helper()
-	g := &Group{t: t, program: os.Getenv(networkVar), dir: t.TempDir(), running: map[string]*process{}}
+	g := &Group{t: t, program: os.Getenv(networkVar), dir: t.TempDir(), running: map[string]*process.Process{}, said: map[string]*fixture.Said{}}
 	for i := range n {
-		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: programs.Port(t, members.PortBroker+1).String()})
+		g.said[strconv.Itoa(i+1)] = new(fixture.Said)
+		g.Nodes = append(g.Nodes, members.Node{ID: strconv.Itoa(i + 1), Base: process.Port(t, members.PortBroker+1).String()})
 	}
 	if g.program != "" {
 		g.apart()
 	} else {
 		var err error
-		g.program, err = programs.Build(t.TempDir())
+		g.program, err = process.Build(t.TempDir())
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
@@ -78,29 +72,12 @@ func (g *Group) Dir(id string) string { return filepath.Join(g.dir, id) }
 func (g *Group) Start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
-		p := &process{ready: make(chan struct{}), ended: make(chan error, 1)}
-		p.cmd = g.network.command(id, g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
+		cmd := g.network.command(id, g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
 			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000",
 			"--set", "transactionTimeOut=1000", "--set", "transactionCheckInterval=1000", "--set", "transactionCheckMax=1000000")
-		p.cmd.Args = append(p.cmd.Args, g.Args[id]...)
-		p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ACTORMQ_CLUSTER_") }) // no keys of a node
-		log, err := os.OpenFile(g.Dir(id)+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-		require.NoError(g.t, err)
-		p.cmd.Stderr = log
-		out, err := p.cmd.StdoutPipe()
-		require.NoError(g.t, err)
-		require.NoError(g.t, p.cmd.Start())
-		go func() {
-			lines := bufio.NewScanner(out)
-			if lines.Scan() {
-				close(p.ready)
-			}
-			for lines.Scan() {
-			}
-			p.ended <- p.cmd.Wait()
-			_ = log.Close()
-		}()
-		g.running[id] = p
+		cmd.Args = append(cmd.Args, g.Args[id]...)
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ACTORMQ_CLUSTER_") }) // no keys of a node
+		g.running[id] = process.Begin(g.t, g.said[id], cmd)
 	}
 }
 
@@ -108,58 +85,45 @@ func (g *Group) Start(ids ...string) {
 func (g *Group) Ready(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
-		select {
-		case <-g.running[id].ready:
-		case err := <-g.running[id].ended:
-			delete(g.running, id)
-			require.Fail(g.t, "a node has ended", "node %s: %v: %s", id, err, g.Log(id))
-		case <-time.After(3 * time.Minute):
-			require.Fail(g.t, "a node does not serve", "node %s: %s", id, g.Log(id))
-		}
+		g.running[id].Ready()
 	}
 }
 
-// Log is the end of what a node has said.
-func (g *Group) Log(id string) string {
-	b, _ := os.ReadFile(g.Dir(id) + ".log")
-	return string(b[max(0, len(b)-8<<10):])
+// gone takes a node out of those that run.
+func (g *Group) gone(id string) *process.Process {
+	p := g.running[id]
+	delete(g.running, id)
+	return p
 }
 
 // Kill ends a node at once (SIGKILL), paused or not.
 func (g *Group) Kill(id string) {
-	p := g.running[id]
-	delete(g.running, id)
-	_ = p.cmd.Process.Kill() // it may have ended by itself
-	<-p.ended
+	g.t.Helper()
+	g.gone(id).Kill()
 }
 
 // Terminate tells a node to end in order (SIGTERM).
 func (g *Group) Terminate(id string) {
 	g.t.Helper()
-	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGTERM))
+	g.running[id].Signal(syscall.SIGTERM)
 }
 
 // Ended waits until a node that was told to has ended.
 func (g *Group) Ended(id string) {
 	g.t.Helper()
-	p := g.running[id]
-	delete(g.running, id)
-	select {
-	case err := <-p.ended:
-		require.NoError(g.t, err, "node %s: %s", id, g.Log(id))
-	case <-time.After(3 * time.Minute):
-		require.Fail(g.t, "a node does not stop", "node %s: %s", id, g.Log(id))
-	}
+	require.NoError(g.t, g.gone(id).Await(), "node %s: %s", id, g.said[id])
 }
 
 // Pause stops a node where it is (SIGSTOP).
 func (g *Group) Pause(id string) {
-	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGSTOP))
+	g.t.Helper()
+	g.running[id].Signal(syscall.SIGSTOP)
 }
 
 // Resume lets it go on.
 func (g *Group) Resume(id string) {
-	require.NoError(g.t, g.running[id].cmd.Process.Signal(syscall.SIGCONT))
+	g.t.Helper()
+	g.running[id].Signal(syscall.SIGCONT)
 }
 
 // Status asks the nodes' etcd, but for those that are named.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	programs "github.com/actormq/actormq/testkit/process"
+	"github.com/actormq/actormq/testkit/process"
 )
 
 // networkVar is set for a test that runs in a network of its own: the program that it is to start, which can't be built in there.
@@ -53,7 +53,7 @@ func Apart(t *testing.T) bool {
 		t.Logf("there is no network to cut: %v: %s", err, out)
 		return false
 	}
-	program, err := programs.Build(t.TempDir())
+	program, err := process.Build(t.TempDir())
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a node may take to start and to end.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // Build builds the program into a folder and returns its path.
 func Build(dir string) (string, error) {
@@ -63,40 +63,56 @@ func free(first, row int) bool {
 	return true
 }
 
-// Process is a node that runs.
+// Process is a node that has been started.
 type Process struct {
 	t     testing.TB
 	said  *fixture.Said
 	cmd   *exec.Cmd
-	ended chan error
+	ready chan struct{} // closed when it serves for the first time
+	ended chan struct{} // closed when it has ended
+	err   error         // how, then
 }
 
 // Start starts `program node args` and returns when it serves. Standard error goes to said.
 func Start(t testing.TB, said *fixture.Said, program string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, said: said, cmd: exec.Command(program, append([]string{"node"}, args...)...), ended: make(chan error, 1)}
-	p.cmd.Stderr = said
-	out, err := p.cmd.StdoutPipe()
+	p := Begin(t, said, exec.Command(program, append([]string{"node"}, args...)...))
+	p.Ready()
+	return p
+}
+
+// Begin starts a command that becomes a node, and does not wait for it. Standard error goes to said.
+func Begin(t testing.TB, said *fixture.Said, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, said: said, cmd: cmd, ready: make(chan struct{}), ended: make(chan struct{})}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, p.cmd.Start())
-	lines := bufio.NewScanner(out)
-	ready := make(chan bool, 1)
+	require.NoError(t, cmd.Start())
 	go func() {
-		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), "ready") {
-				ready <- true
+		serves := false
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if !serves && strings.HasPrefix(lines.Text(), "ready") {
+				serves = true
+				close(p.ready)
 			}
 		}
-		p.ended <- p.cmd.Wait()
-		close(ready)
+		p.err = cmd.Wait()
+		close(p.ended)
 	}()
-	select {
-	case ok := <-ready:
-		require.True(t, ok, "the node has ended: %s", said)
-	case <-time.After(patience):
-		require.FailNow(t, "the node is not ready", "%s", said)
-	}
 	return p
+}
+
+// Ready waits until the process serves for the first time.
+func (p *Process) Ready() {
+	p.t.Helper()
+	select {
+	case <-p.ready:
+	case <-p.ended:
+		require.FailNow(p.t, "the node has ended", "%v: %s", p.err, p.said)
+	case <-time.After(patience):
+		require.FailNow(p.t, "the node is not ready", "%s", p.said)
+	}
 }
 
 // PID is the process's number.
@@ -115,12 +131,19 @@ func (p *Process) End(s syscall.Signal) error {
 	return p.Await()
 }
 
+// Kill ends the process at once, paused or not; it may have ended by itself.
+func (p *Process) Kill() {
+	p.t.Helper()
+	_ = p.cmd.Process.Kill()
+	_ = p.Await() // by the signal
+}
+
 // Await waits until the process has gone, by a signal or because something else has told it to. The error is how it ended.
 func (p *Process) Await() error {
 	p.t.Helper()
 	select {
-	case err := <-p.ended:
-		return err
+	case <-p.ended:
+		return p.err
 	case <-time.After(patience):
 		require.FailNow(p.t, "the node does not end", "%s", p.said)
 		return nil

@@ -5,8 +5,8 @@ set -euo pipefail
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 refs=("$@")
 if [ ${#refs[@]} = 0 ]; then
-  last=$(git -C "$repo" tag --list 'v*' --sort=-v:refname | head -1)
-  [ -n "$last" ] || { echo "no release yet: name a commit"; exit 0; }
+  last=$(git -C "$repo" tag --list 'v*' --sort=-v:refname 2> /dev/null | head -1 || true)
+  [ -n "$last" ] || { echo "no release is known here: name a commit"; exit 0; }
   refs=("$last")
 fi
 dir=$(mktemp -d)

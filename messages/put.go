@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// RemarkDuplicate is in the remark of a put that is refused because a message with its unique key is stored already.
+const RemarkDuplicate = "a message with this unique key is stored already"
+
 // PutResult tells what became of a put (AppendMessageResult and PutMessageStatus of spec/store.md §3.3).
 type PutResult struct {
 	Status           PutStatus

@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/ext/bridge"
+	"github.com/actormq/actormq/system/ext/dedupe"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/testkit/memfs"
 	"github.com/actormq/actormq/testkit/node"
@@ -226,6 +227,29 @@ func TestWhatTheTargetRefusesHoldsItsQueueUpOrIsLeftOut(t *testing.T) {
 	require.Equal(t, int64(1), b.Status(s).Illegal)
 	received(ctx, t, far.NameServer.String(), "Orders", 3)
 	require.NoError(t, s.Close(ctx))
+}
+
+// TestWhatATargetKnowsFromBeforeACrashHoldsNobodyUp: it refuses duplicates, and everything is copied again.
+func TestWhatATargetKnowsFromBeforeACrashHoldsNobodyUp(t *testing.T) {
+	far := node.Start(t, func(opt *system.Options, _ *gateway.Config) { dedupe.New(dedupe.Config{}).Plug(opt) })
+	disk := memfs.New()
+	cfg := bridge.Config{Side: "here", Target: "there", Client: to(far.NameServer.String()), Topics: []string{"Orders"}}
+	s, b := open(t, disk, cfg)
+	put(t, s, 0, 20)
+	left := disk.Clone()
+	require.NoError(t, s.AwaitExtension(t.Context(), b.Name()))
+	require.NoError(t, s.Close(t.Context()))
+	require.NoError(t, far.Store.AwaitExtension(t.Context(), "dedupe"))
+	s, b = open(t, left, cfg)
+	require.NoError(t, s.AwaitExtension(t.Context(), b.Name()))
+	now := b.Status(s)
+	require.Zero(t, now.Copied+now.Illegal+now.Failures, "%+v", now)
+	n := 0
+	for _, queue := range received(t.Context(), t, far.NameServer.String(), "Orders", 20) {
+		n += len(queue)
+	}
+	require.Equal(t, 20, n)
+	require.NoError(t, s.Close(t.Context()))
 }
 
 func TestAQueueThatTheTargetDoesNotHaveIsSaid(t *testing.T) {

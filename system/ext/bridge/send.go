@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,6 +156,9 @@ func (b *Bridge) sendLane(ctx context.Context, c *client.Client, batch *system.B
 		}
 		if err == nil {
 			err = b.send(ctx, c, l, &m)
+		}
+		if client.HasCode(err, remoting.ResponseMessageIllegal) && strings.Contains(err.Error(), messages.RemarkDuplicate) {
+			continue // the target has package dedupe, and has it from before a crash
 		}
 		if b.cfg.SkipIllegal && client.HasCode(err, remoting.ResponseMessageIllegal) {
 			b.illegal.Add(1)

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrDuplicate: the message is stored already.
-var ErrDuplicate = errors.New("a message with this unique key is stored already")
+var ErrDuplicate = errors.New(messages.RemarkDuplicate)
 
 // Config is what the window is made of. The zero value of a field is its default.
 type Config struct {

@@ -120,3 +120,36 @@ func TestContract(t *testing.T) {
 		Settle: 5 * time.Second,
 	})
 }
+
+func Example() {
+	db, err := sql.Open("sqlite", ":memory:") // a real one is a file, and outlives the program
+	if err != nil {
+		panic(err)
+	}
+	db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	p, err := projection.New(db)
+	if err != nil {
+		panic(err)
+	}
+	opt := options(memfs.New()) // a real store names a folder: system.Options{Dir: "/var/lib/orders"}
+	p.Plug(&opt)
+	store, err := system.Open(opt)
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	for _, body := range []string{"two coffees", "one tea"} {
+		if _, err := store.Put(ctx, &messages.Message{Topic: "Orders", Body: []byte(body), Properties: "TAGS\x01new"}); err != nil {
+			panic(err)
+		}
+	}
+	if err := store.AwaitExtension(ctx, "projection"); err != nil {
+		panic(err)
+	}
+	rows, err := p.Rows(ctx)
+	fmt.Println(rows, err)
+	if err := errors.Join(store.Close(ctx), db.Close()); err != nil {
+		panic(err)
+	}
+	// Output: [{Orders new 2 18}] <nil>
+}

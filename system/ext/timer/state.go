@@ -29,7 +29,8 @@ type entry struct {
 	Ms  int64  `json:"ms"`  // when it was stored
 	ID  string `json:"id,omitempty"`
 
-	flying  bool   // it is delivered, or cancelled, but the log does not say so yet
+	flying  bool   // it is delivered, but the log does not say so yet
+	held    bool   // likewise it is cancelled
 	carried bool   // likewise a copy is put
 	stays   bool   // no copy of it can be put
 	twin    *entry // another one of the same ID
@@ -43,7 +44,7 @@ type state struct {
 	waiting map[int64]*entry
 	pending atomic.Int64 // how many those are: puts ask, and must not wait
 	byID    map[string]*entry
-	byTime  entries  // those that are not flying, with some that are or have gone: not more than wait
+	byTime  entries  // those that are not on their way, with some that are or have gone: not more than wait
 	byAge   []*entry // all, in the order of the log; likewise
 	from    int64    // physical offset: nothing that waits below it can be missing in it
 	woken   chan struct{}
@@ -98,7 +99,7 @@ func (s *state) note(m *messages.StoredMessage) {
 	if due, err := strconv.ParseInt(get(m.Properties, DeliverMs), 10, 64); err == nil {
 		e := &entry{At: int64(m.PhysicalOffset), Due: due, Ms: m.StoreTimestampMs, ID: idOf(m.Properties)}
 		if carried != nil {
-			e.flying, carried.heir = carried.flying, e // it may be held
+			e.held, carried.heir = carried.held, e
 			s.drop(carried)
 		}
 		s.add(e)
@@ -161,13 +162,13 @@ func (s *state) dropID(e *entry) {
 	}
 }
 
-// hold takes those of an id that are not flying, for them to be cancelled.
+// hold takes those of an id that are not on their way, for them to be cancelled.
 func (s *state) hold(id string) (held []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e := s.byID[id]; e != nil; e = e.twin {
-		if !e.flying {
-			e.flying = true
+		if !e.flying && !e.held {
+			e.held = true
 			held = append(held, e)
 		}
 	}
@@ -203,7 +204,7 @@ func (s *state) due(now time.Time, limit int) ([]*entry, time.Duration) {
 			break
 		}
 		heap.Pop(&s.byTime)
-		if !s.gone(e) && !e.flying && !e.carried {
+		if !s.gone(e) && !e.flying && !e.held && !e.carried {
 			e.flying = true
 			found = append(found, e)
 		}
@@ -222,7 +223,7 @@ func (s *state) old(before time.Time, below int64, limit int) (found []*entry, n
 	}
 	for _, e := range s.byAge {
 		switch {
-		case s.gone(e) || e.flying || e.carried || e.stays:
+		case s.gone(e) || e.flying || e.held || e.carried || e.stays:
 			continue
 		case e.At >= below && time.UnixMilli(e.Ms).After(before):
 			return found, time.UnixMilli(e.Ms).Sub(before)
@@ -250,7 +251,19 @@ func (s *state) giveBack(list []*entry) {
 		for e.heir != nil {
 			e = e.heir
 		}
-		if e.flying = false; !s.gone(e) {
+		if e.flying, e.held = false, false; !s.gone(e) {
+			heap.Push(&s.byTime, e)
+		}
+	}
+}
+
+// regain takes those again that a service which has panicked took. All that it put has been noted by now.
+func (s *state) regain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.waiting {
+		if e.flying || e.carried {
+			e.flying, e.carried = false, false
 			heap.Push(&s.byTime, e)
 		}
 	}

@@ -79,6 +79,27 @@ func TestWhatCannotBeCarriedIsDeliveredOnce(t *testing.T) {
 	require.Empty(t, found)
 }
 
+// TestAPanicOfTheServiceLosesNothing: it had taken messages to be delivered, and to be carried; another is being cancelled.
+func TestAPanicOfTheServiceLosesNothing(t *testing.T) {
+	s := newState()
+	now := time.Now()
+	due := strconv.FormatInt(now.UnixMilli(), 10)
+	next := stored(s, 0, map[string]string{DeliverMs: due, ID: "a"})
+	next = stored(s, next, map[string]string{DeliverMs: due, ID: "b"})
+	stored(s, next, map[string]string{DeliverMs: due, ID: "c"})
+	held := s.hold("b")
+	carried, _ := s.old(now.Add(time.Second), 0, 1)
+	flying, _ := s.due(now, 10)
+	require.Len(t, carried, 1)
+	require.Len(t, flying, 1)
+	s.regain()
+	found, _ := s.due(now, 10)
+	require.ElementsMatch(t, append(carried, flying...), found)
+	s.giveBack(held)
+	found, _ = s.due(now, 10)
+	require.Equal(t, held, found)
+}
+
 // TestASnapshotIsNotAheadOfTheDurableLog: of what a power cut takes from the log it must not know.
 func TestASnapshotIsNotAheadOfTheDurableLog(t *testing.T) {
 	k := &snapshot{todo: make(chan snapshotFile, 1)}

@@ -186,6 +186,7 @@ func (t *Timer) run(ctx context.Context, s *system.Store, kept *snapshot) error 
 	if err := s.AwaitExtension(ctx, "timer"); err != nil {
 		return ended(ctx, err)
 	}
+	t.state.regain()
 	for ctx.Err() == nil {
 		kept.flushed(s.FlushedTo())
 		wait, err := t.put(s)
@@ -297,14 +298,16 @@ func (a answer) hopeless() bool {
 func (t *Timer) putAll(s *system.Store, list []*entry, as func(*messages.StoredMessage) *messages.Message) []answer {
 	got := make([]answer, len(list))
 	var answers sync.WaitGroup
+	defer answers.Wait() // after a panic too: what is put must be in the log before anybody looks there for it
 	for i, e := range list {
 		m, err := s.MessageAt(messages.PhysicalOffset(e.At))
 		if err != nil {
 			got[i] = answer{messages.UnknownError, fmt.Errorf("read it: %w", err)}
 			continue
 		}
+		own := as(&m)
 		answers.Add(1)
-		s.PutDueAsync(as(&m), time.Time{}, func(r messages.PutResult, err error) {
+		s.PutDueAsync(own, time.Time{}, func(r messages.PutResult, err error) {
 			got[i] = answer{r.Status, err}
 			answers.Done()
 		})

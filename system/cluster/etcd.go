@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
 )
 
 // Pace of the embedded etcd. A lease can't be shorter than one and a half elections.
@@ -71,7 +72,7 @@ func dial(endpoints []string, secure *tls.Config) (*clientv3.Client, error) {
 func startEtcd(c Config) (*embed.Etcd, error) {
 	e := embed.NewConfig()
 	e.Name, e.Dir = c.ID, c.EtcdDir
-	e.LogLevel = "fatal" // what matters shows in what the node can or cannot do
+	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(newEtcdLog(c.Logger)))
 	e.TickMs, e.ElectionMs = uint(etcdTick.Milliseconds()), uint(etcdElection.Milliseconds())
 	e.AutoCompactionMode, e.AutoCompactionRetention = "periodic", "1h"
 	scheme := "http://"

@@ -58,6 +58,9 @@ func TestGarbageOnThePortsOfAGroupHasNoEffect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before.Record, after.Record, "the same leader, and the same nodes in sync")
 	require.Contains(t, g.said[after.Leader].String(), "refused on the replication port")
+	for id, said := range g.said {
+		require.Contains(t, said.String(), "refused by etcd", id)
+	}
 	l.End()
 	g.end(l)
 }

@@ -48,6 +48,7 @@ var parties = []struct {
 	{"go.etcd.io/etcd/server/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/client/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/api/v3", []string{"system/cluster"}, true},
+	{"go.uber.org/zap", []string{"system/cluster"}, false},
 	{"github.com/klauspost/compress", []string{"cmd"}, false},
 	{"github.com/pierrec/lz4", []string{"cmd"}, false},
 	{"github.com/stretchr/testify/require", []string{"testkit"}, true},

@@ -196,24 +196,35 @@ func (k *keeper) alive(m alive) {
 }
 
 func (k *keeper) gone(m gone) {
+	k.leave(func(p pulse) bool { return p.conn == m.conn })
+}
+
+// leave drops the brokers whose pulses are over, all at once: one connection may have registered thousands.
+func (k *keeper) leave(over func(pulse) bool) {
+	var addrs []string
 	for addr, p := range k.pulses {
-		if p.conn == m.conn {
-			k.publish(k.published.Load().remote.without(addr))
-			delete(k.pulses, addr)
+		if over(p) {
+			addrs = append(addrs, addr)
 		}
+	}
+	if len(addrs) > 0 {
+		k.publish(k.published.Load().remote.without(addrs...))
+	}
+	for _, addr := range addrs {
+		delete(k.pulses, addr)
 	}
 }
 
 // scan drops who has been silent for too long, and closes its connection, so that it notices.
 func (k *keeper) scan() {
 	k.timer = nil
-	for addr, p := range k.pulses {
-		if time.Since(p.at) >= brokerExpiry {
+	k.leave(func(p pulse) bool {
+		silent := time.Since(p.at) >= brokerExpiry
+		if silent {
 			p.conn.Close(messages.ErrClientExpired)
-			k.publish(k.published.Load().remote.without(addr))
-			delete(k.pulses, addr)
 		}
-	}
+		return silent
+	})
 	if len(k.pulses) > 0 {
 		k.timer = k.self.After(scanInterval, scan{})
 	}

@@ -111,43 +111,52 @@ func (s *remotes) merge(r *registration) error {
 	return nil
 }
 
-// without returns the brokers without an address; its broker goes with its last one, and its topics with it.
-func (s *remotes) without(addr string) *remotes {
-	l, ok := s.lives[addr]
-	if !ok {
-		return s
-	}
+// without returns the brokers without some addresses; a broker goes with its last one, and its topics with it.
+func (s *remotes) without(addrs ...string) *remotes {
 	next := *s
-	next.lives = cloned(s.lives)
-	delete(next.lives, addr)
-	broker := s.brokers[l.name]
-	if broker.addrs[l.id] != addr {
-		return &next // another address has taken its place
+	next.lives, next.brokers = cloned(s.lives), cloned(s.brokers)
+	over := map[string]struct{}{} // brokers whose last address has gone
+	for _, addr := range addrs {
+		l, ok := next.lives[addr]
+		if !ok {
+			continue
+		}
+		delete(next.lives, addr)
+		broker := next.brokers[l.name]
+		if broker.addrs[l.id] != addr {
+			continue // another address has taken its place
+		}
+		broker.addrs = cloned(broker.addrs)
+		delete(broker.addrs, l.id)
+		if next.brokers[l.name] = broker; len(broker.addrs) == 0 {
+			delete(next.brokers, l.name)
+			over[l.name] = struct{}{}
+		}
 	}
-	next.brokers = cloned(s.brokers)
-	broker.addrs = cloned(broker.addrs)
-	if delete(broker.addrs, l.id); len(broker.addrs) > 0 {
-		next.brokers[l.name] = broker
-		return &next
-	}
-	delete(next.brokers, l.name)
-	next.topics = cloned(s.topics)
-	for topic := range s.topics {
-		next.drop(topic, l.name)
+	if len(over) > 0 {
+		next.topics = cloned(s.topics)
+		for topic := range s.topics {
+			next.drop(topic, over)
+		}
 	}
 	return &next
 }
 
-// drop takes a topic of a broker out; s.topics is a copy already.
-func (s *remotes) drop(topic, broker string) {
-	if _, there := s.topics[topic][broker]; !there {
-		return
+// drop takes a topic of some brokers out, all at once; s.topics is a copy already.
+func (s *remotes) drop(topic string, brokers map[string]struct{}) {
+	had := s.topics[topic]
+	left := had
+	for broker := range brokers {
+		if _, there := had[broker]; !there {
+			continue
+		}
+		if len(left) == len(had) {
+			left = cloned(had)
+		}
+		delete(left, broker)
+		s.queues--
 	}
-	s.queues--
-	byBroker := cloned(s.topics[topic])
-	delete(byBroker, broker)
-	s.topics[topic] = byBroker
-	if len(byBroker) == 0 {
+	if s.topics[topic] = left; len(left) == 0 {
 		delete(s.topics, topic)
 	}
 }
@@ -159,11 +168,13 @@ func (s *remotes) withoutTopic(topic, cluster string) *remotes {
 	}
 	next := *s
 	next.topics = cloned(s.topics)
+	over := map[string]struct{}{}
 	for broker := range s.topics[topic] {
 		if cluster == "" || s.brokers[broker].cluster == cluster {
-			next.drop(topic, broker)
+			over[broker] = struct{}{}
 		}
 	}
+	next.drop(topic, over)
 	return &next
 }
 

@@ -1,8 +1,10 @@
 package namesrv
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +79,36 @@ func TestTheLastAddressTakesTheTopicsAlong(t *testing.T) {
 	s = s.withoutTopic("T", "C-b")
 	require.Empty(t, s.topics)
 	require.Zero(t, s.queues)
+}
+
+// TestAConnectionWithManyBrokersEndsAtOnce: one by one they cost minutes, in which the node could not be stopped.
+func TestAConnectionWithManyBrokersEndsAtOnce(t *testing.T) {
+	s, addrs := &remotes{brokers: map[string]remoteBroker{}, topics: map[string]map[string]remoting.QueueData{}, lives: map[string]life{}}, []string{}
+	const brokers, topics = 2000, 20
+	for i := range brokers {
+		name, addr := fmt.Sprint("b", i), fmt.Sprint("h:", i)
+		addrs = append(addrs, addr)
+		s.brokers[name], s.lives[addr] = remoteBroker{cluster: "c", addrs: map[int64]string{0: addr}}, life{name: name}
+		for n := range topics {
+			topic := fmt.Sprint("T", n)
+			if s.topics[topic] == nil {
+				s.topics[topic] = map[string]remoting.QueueData{}
+			}
+			s.topics[topic][name] = remoting.QueueData{BrokerName: name}
+			s.queues++
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	left := s.without(addrs[1:]...)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "not a copy of all for each")
+	require.Len(t, left.brokers, 1)
+	require.Len(t, left.topics, topics)
+	require.Equal(t, topics, left.queues)
+	require.Len(t, s.brokers, brokers, "what is published does not change")
+	require.Equal(t, brokers*topics, s.queues)
+	require.Empty(t, s.without(addrs...).topics)
 }
 
 func TestPermissionsOfOtherBrokers(t *testing.T) {

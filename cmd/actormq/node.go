@@ -35,9 +35,6 @@ import (
 	"github.com/actormq/actormq/system/remote/endpoint"
 )
 
-// stopTimeout bounds a stop: what a signal asks for is done within it.
-const stopTimeout = 5 * time.Second
-
 type nodeFlags struct {
 	config, storeDir, listen, namesrv, admin, remote, logLevel string
 	set                                                        []string
@@ -149,7 +146,7 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	if f.cluster != "" {
 		return runClusterNode(ctx, cancel, cmd.OutOrStdout(), f.clusterFlags, conf, log)
 	}
-	n, err := startNode(conf, log)
+	n, err := orEnd(ctx, stopTimeout, func() (*node, error) { return startNode(conf, log) })
 	if err != nil {
 		return err
 	}
@@ -162,30 +159,6 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	stop, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancelStop()
 	return n.stop(stop)
-}
-
-// run returns when the node is to stop. A slave that is promoted goes on as a master meanwhile.
-func (n *node) run(ctx context.Context, log zerolog.Logger) (*node, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return n, nil
-		case grace := <-n.drain:
-			n.drained(ctx, grace)
-			return n, nil
-		case <-n.promoted:
-		}
-		log.Warn().Msg("this slave is promoted: it starts again as the master")
-		stop, cancel := context.WithTimeout(ctx, 2*stopTimeout)
-		err := n.stop(stop)
-		cancel()
-		if err != nil {
-			log.Warn().Err(err).Msg("the slave was not stopped in order: its store recovers")
-		}
-		if n, err = startNode(n.conf.Load(), log); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // node is a running node.
@@ -365,42 +338,6 @@ func (n *node) ready() string {
 	}
 	return fmt.Sprintf("ready broker=%s namesrv=%s%s store=%s flush=%s (%s)", n.conf.Load().Gateway.Listen,
 		strconv.Quote(n.conf.Load().Gateway.NameServerListen), also, n.conf.Load().Store.Dir, o.FlushDiskType, loss)
-}
-
-// stop ends the node in order: connections first, then the store, which gets half of the time at least, whatever those took.
-func (n *node) stop(ctx context.Context) error {
-	err := n.leave(ctx)
-	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < stopTimeout/2 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), stopTimeout/2)
-		defer cancel()
-	}
-	err = errors.Join(err, n.store.Close(ctx))
-	closeTracer(ctx, n.tracer, n.log)
-	return err
-}
-
-// leave ends what serves clients; connections get half of the time at most. The store stays open.
-func (n *node) leave(ctx context.Context) error {
-	edge, cancel := context.WithTimeout(ctx, stopTimeout/2)
-	defer cancel()
-	err := errors.Join(n.stopRemote(edge), n.gateway.Stop(edge))
-	if errors.Is(err, context.DeadlineExceeded) {
-		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
-		err = nil
-	}
-	if n.admin != nil {
-		// What it is asked reads the store, so it ends first; a profile is not waited for.
-		now, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		if n.keeps {
-			err = errors.Join(err, n.admin.Hide(now))
-		} else {
-			err = errors.Join(err, n.admin.Stop(now))
-		}
-	}
-	n.system.Shutdown()
-	return err
 }
 
 // delayOffsets is how far each delay level has been delivered, as tools ask for it: levels that have got messages.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,4 +22,23 @@ func TestTheStoreIsClosedInOrderWhateverClientsTook(t *testing.T) {
 	require.FileExists(t, filepath.Join(n.dir, "cleanstop.json"))
 	require.NoError(t, n.start())
 	require.Len(t, n.consume("--topic", "orders", "--from", "first"), 1)
+}
+
+func TestASignalEndsAStartThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, signal := context.WithCancel(t.Context())
+		opened := make(chan struct{})
+		begin, slow := time.Now(), func() (*node, error) {
+			<-opened
+			return &node{}, nil
+		}
+		time.AfterFunc(time.Minute, signal)
+		_, err := orEnd(ctx, stopTimeout, slow)
+		require.ErrorIs(t, err, errInterrupted)
+		require.Equal(t, time.Minute+stopTimeout, time.Since(begin))
+		time.AfterFunc(time.Second, func() { close(opened) })
+		n, err := orEnd(ctx, stopTimeout, slow)
+		require.NoError(t, err)
+		require.NotNil(t, n, "it is stopped in order")
+	})
 }

@@ -275,10 +275,10 @@ func validRetention(r messages.Retention) error {
 	}
 	for topic, kept := range r.Topics {
 		if err := messages.CheckTopicName(topic); err != nil {
-			bad = append(bad, fmt.Errorf("Topics: %w", err))
+			bad = append(bad, fmt.Errorf("a key of Topics: %w", err))
 		}
 		if kept <= 0 || ownTopic(topic) {
-			bad = append(bad, fmt.Errorf("Topics: %s is kept for %v: more than 0, and no topic of the store's own", topic, kept))
+			bad = append(bad, fmt.Errorf("topic %s of Topics is kept for %v: more than 0, and no topic of the store's own", topic, kept))
 		}
 	}
 	for name, percent := range map[string]int{

@@ -95,7 +95,7 @@ func TestTheWayOfAMessage(t *testing.T) {
 		require.True(t, put.SpanContext.IsSampled())
 		require.False(t, put.Parent.IsValid(), "it begins a trace")
 		require.Equal(t, put.SpanContext.SpanID(), all["dispatch"].Parent.SpanID())
-		for 0 == r.store.FlushedTo() {
+		for r.store.FlushedTo() == 0 {
 			<-time.After(100 * time.Millisecond)
 		}
 		<-time.After(time.Minute)
@@ -120,7 +120,7 @@ func TestTheWayOfAMessage(t *testing.T) {
 		}
 		values := map[string]string{}
 		for _, a := range all["pull orders"].Attributes {
-			values[string(a.Key)] = a.Value.Emit()
+			values[string(a.Key)] = a.Value.String()
 		}
 		require.Equal(t, "billing", values["messaging.consumer.group.name"])
 		require.Equal(t, "U1", values["messaging.message.id"])

@@ -76,7 +76,7 @@ func (h *holder) run(ctx context.Context) {
 			lease = h.grant(ctx)
 		} else if running < renewals {
 			running++
-			asked := h.now()
+			asked, lease := h.now(), lease // another one may have come before it is begun
 			go func() { done <- renewal{lease, asked, h.renew(ctx, lease)} }()
 		}
 		for waits := true; waits; {

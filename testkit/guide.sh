@@ -8,6 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 sed -n '/^```sh$/,/^```$/p' "$root/docs/GUIDE.md" | grep -v '^```' > "$dir/commands.sh"
 test "$(wc -l < "$dir/commands.sh")" -gt 10
 # The build needs the sources; everything else runs in the folder.
+sed -i "s,|| { cat node.log; break; },|| { cat node.log; exit 1; }," "$dir/commands.sh" # typed by hand it must not end the shell
 sed -i "s|^go build -o bin/actormq ./cmd/actormq\$|(cd '$root' \&\& go build -o '$dir/bin/actormq' ./cmd/actormq)|" "$dir/commands.sh"
 cd "$dir"
 { echo 'trap "kill %1 2> /dev/null || true" EXIT'; cat commands.sh; } > run.sh

@@ -57,17 +57,27 @@ func ExampleDispatcher_exactlyOnce() {
 	plug := system.Dispatcher{
 		Name: "ledger", Durable: true,
 		Load: func(s *system.Store) (system.Position, bool, error) {
-			if at := kept.Load(); at != nil && s.CheckPosition(*at) == nil {
-				return *at, true, nil
+			at := kept.Load()
+			if at == nil {
+				return system.Position{}, false, nil
 			}
-			return system.Position{}, false, nil
+			err := s.CheckPosition(*at)
+			if errors.Is(err, system.ErrPosition) {
+				kept.Store(nil) // with the data: they are of another log
+				return system.Position{}, false, nil
+			}
+			return *at, err == nil, err
 		},
 		Handle: func(_ context.Context, b *system.Batch) error {
-			at, err := b.Position()
-			if err == nil {
-				kept.Store(&at)
+			next, err := b.Position()
+			if err != nil {
+				return err
 			}
-			return err
+			if at := kept.Load(); at != nil && at.Offset >= next.Offset {
+				return nil // this batch was had before
+			}
+			kept.Store(&next) // with what the batch changes, in one transaction
+			return nil
 		},
 	}
 	store := openExample(system.Options{

@@ -37,6 +37,9 @@ type (
 	Position = extension.Position
 )
 
+// ErrPosition: a position that was kept is of another log; see Store.CheckPosition.
+var ErrPosition = extension.ErrPosition
+
 // PutHook looks at every message before it is encoded, while the put's caller waits. The messages that the store puts
 // itself (due delayed ones, ops and commits of transactions) do not pass: they were taken when they came. A batch passes as
 // its envelope, a half message under its half topic.
@@ -77,7 +80,8 @@ type Dispatcher struct {
 	Durable bool // it sees only what is durable
 	// Load, when set, says where to go on: the user keeps Batch.Position with data of the dispatcher's own, in one
 	// transaction, and then sees everything exactly once (with Durable also across a power cut). The store saves none. It is
-	// called in Open, and asks Store.CheckPosition: what was kept for another log is of no use.
+	// called in Open, and asks Store.CheckPosition. When that says ErrPosition, the data are of another log: empty them, then return
+	// false. Return any other error: Open fails with it, and the data stay.
 	Load         func(*Store) (Position, bool, error)
 	SaveInterval time.Duration // of the position; default 5 s
 	Policy       ExtensionPolicy

@@ -266,8 +266,8 @@ func (s *Store) spawnExtension(d Dispatcher, bell *actors.Bell) error {
 	return nil
 }
 
-// CheckPosition tells whether a position that was kept belongs to this log: nil, extension.ErrPosition, or an error of the
-// disk.
+// CheckPosition tells whether a position that was kept belongs to this log: nil, ErrPosition, or an error of the disk. It needs no
+// confirmation by a replica group.
 func (s *Store) CheckPosition(p Position) error { return p.Check(s.log) }
 
 // startOf tells where a dispatcher goes on.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system"
@@ -227,7 +226,7 @@ func (w *Window) load(s *system.Store) (system.Position, bool, error) {
 	if errors.Is(err, metadata.ErrDamaged) {
 		return system.Position{}, false, nil
 	}
-	if err != nil || !found || errors.Is(s.CheckPosition(m.Position), extension.ErrPosition) {
+	if err != nil || !found || errors.Is(s.CheckPosition(m.Position), system.ErrPosition) {
 		return system.Position{}, false, err
 	}
 	w.marks = []mark{m}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/system"
 )
@@ -84,7 +83,7 @@ func (p *Projection) load(s *system.Store) (system.Position, bool, error) {
 	if err != nil || !found {
 		return at, false, err
 	}
-	if err = s.CheckPosition(at); !errors.Is(err, extension.ErrPosition) {
+	if err = s.CheckPosition(at); !errors.Is(err, system.ErrPosition) {
 		return at, err == nil, err
 	}
 	return system.Position{}, false, p.transact(ctx, func(tx *sql.Tx) error {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/actors"
-	"github.com/actormq/actormq/actors/extension"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system"
@@ -329,7 +328,7 @@ func (k *snapshot) load(store *system.Store, s *state) (system.Position, bool, e
 	if err != nil && !errors.Is(err, metadata.ErrDamaged) {
 		return system.Position{}, false, err
 	}
-	if err != nil || !found || errors.Is(store.CheckPosition(f.Position), extension.ErrPosition) {
+	if err != nil || !found || errors.Is(store.CheckPosition(f.Position), system.ErrPosition) {
 		first, _ := store.LogRange()
 		s.from = int64(first) // what was carried from below is not known
 		return system.Position{}, false, nil

@@ -32,11 +32,19 @@ func (p Peer) After(d time.Duration, message any) *time.Timer {
 	return time.AfterFunc(d, func() { p.Send(message) })
 }
 
-// Bell announces to one actor that there is work; at most one announcement is pending. The zero Bell rings for nobody.
+// Bell announces to one actor that there is work; at most one announcement is on its way, as it may have to be sent by a link of
+// its own. The zero Bell rings for nobody.
 type Bell struct {
-	pending atomic.Bool
-	ring    func()
+	state atomic.Int32
+	ring  func()
 }
+
+// States of a bell.
+const (
+	silent    int32 = iota
+	announced       // on its way
+	taken           // the actor has it, and has not looked for work since
+)
 
 // NewBell returns a bell that sends the message to the peer.
 func NewBell(peer Peer, message any) *Bell { return &Bell{ring: func() { peer.Send(message) }} }
@@ -44,20 +52,28 @@ func NewBell(peer Peer, message any) *Bell { return &Bell{ring: func() { peer.Se
 // Ring announces work, unless an announcement is pending already. Publish the work first. It does not allocate when one
 // is pending.
 func (b *Bell) Ring() {
-	if b == nil || b.ring == nil || b.pending.Load() {
+	if b == nil || b.ring == nil || b.state.Load() != silent {
 		return
 	}
-	if !b.pending.Swap(true) {
+	if b.state.CompareAndSwap(silent, announced) {
 		b.ring()
 	}
 }
 
 // Mute keeps the bell silent until Heard is called: there is nobody yet who could hear it.
-func (b *Bell) Mute() { b.pending.Store(true) }
+func (b *Bell) Mute() { b.state.Store(taken) }
 
-// Heard takes the announcement; the actor calls it before it looks for work, so that later work rings again.
+// Taken says that the announcement has come; the actor calls it for each one that it gets.
+func (b *Bell) Taken() {
+	if b != nil {
+		b.state.CompareAndSwap(announced, taken)
+	}
+}
+
+// Heard lets the bell ring again; the actor calls it before it looks for work. An announcement that is still on its way stays the
+// only one.
 func (b *Bell) Heard() {
 	if b != nil {
-		b.pending.Store(false)
+		b.state.CompareAndSwap(taken, silent)
 	}
 }

@@ -126,6 +126,7 @@ func (s *Scheduler) Receive(ctx actor.Context) {
 	case messages.MessagesArrived:
 		s.arrived(m)
 	case advanced:
+		s.advanced.Taken()
 		s.advanced.Heard()
 		s.dirty = true
 		s.armTick()

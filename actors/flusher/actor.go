@@ -152,6 +152,7 @@ func (a *Actor) waiters(b *mailbox.Batch) {
 	for next := b.Next(); next != nil; next = b.Next() {
 		b.Handled()
 		if _, ok := next.(messages.LogGrown); ok {
+			a.cfg.Bell.Taken()
 			a.grown()
 			continue
 		}

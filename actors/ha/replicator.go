@@ -219,8 +219,10 @@ func (r *Replicator) batch(b *mailbox.Batch) {
 		case *messages.ReplicaWait:
 			r.await(m)
 		case messages.LogGrown:
+			r.cfg.Grown.Taken()
 			r.wake()
 		case acknowledged:
+			r.acked.Taken()
 			r.acked.Heard()
 		}
 	}

@@ -108,7 +108,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case *mailbox.Batch:
 		a.batch(m)
 	case messages.LogGrown:
-		a.unheard = true
+		a.rung()
 		a.advance()
 	case messages.AwaitDispatched:
 		a.await(m)
@@ -136,10 +136,15 @@ func (a *Actor) batch(b *mailbox.Batch) {
 		case *messages.Delivery:
 			a.returned(m)
 		case messages.LogGrown:
-			a.unheard = true
+			a.rung()
 		}
 	}
 	a.advance()
+}
+
+func (a *Actor) rung() {
+	a.cfg.Bell.Taken()
+	a.unheard = true
 }
 
 // advance reads and sends until there is nothing to read, or a builder has no credit.

@@ -82,6 +82,7 @@ func (a *transactions) Receive(ctx actor.Context) {
 	case step:
 		a.step()
 	case messages.HalfPrepared:
+		a.bell.Taken()
 		a.bell.Heard()
 		a.arm()
 	case messages.TransactionTick:

@@ -200,7 +200,7 @@ func (w *Actor) ReceiveSingle(m any) bool {
 		return false
 	}
 	if w.cfg.ByWrite {
-		w.choose()
+		w.choose(p.WaitStored)
 	}
 	w.guard()
 	w.tail.tick(w.clock.nowMs())
@@ -256,7 +256,7 @@ func (w *Actor) follow() {
 // enter begins work on the map: a fault in it panics instead of ending the process, until leave.
 func (w *Actor) enter() {
 	if w.cfg.ByWrite {
-		w.choose()
+		w.choose(true)
 	}
 	w.guard()
 	w.tail.tick(w.clock.nowMs())

@@ -18,8 +18,11 @@ type undo struct {
 	was  messages.QueueOffset
 }
 
-// choose decides how the next records are appended. Nothing is staged between two batches, so the way may change then.
-func (w *Actor) choose() { w.tail.byWrite = w.cfg.Crowded == nil || !w.cfg.Crowded() }
+// choose decides how the next records are appended: those that somebody waits for by write(2). Nothing is staged between two batches,
+// so the way may change then.
+func (w *Actor) choose(waits bool) {
+	w.tail.byWrite = waits && (w.cfg.Crowded == nil || !w.cfg.Crowded())
+}
 
 // note remembers what a staged put has taken, after it was taken.
 func (a *appender) note(p *messages.PutMessage, next *messages.QueueOffset) {

@@ -31,6 +31,7 @@ func TestOneAnnouncementIsOnItsWay(t *testing.T) {
 	}{
 		{bell.Ring, 1}, {bell.Ring, 1}, {bell.Heard, 1}, {bell.Ring, 1}, {bell.Taken, 1}, {bell.Ring, 1}, {bell.Heard, 1}, {bell.Ring, 2},
 		{bell.Taken, 2}, {bell.Heard, 2}, {bell.Heard, 2}, {bell.Taken, 2}, {bell.Ring, 3},
+		{bell.Attend, 3}, {bell.Ring, 4},
 	} {
 		step.do()
 		require.Equal(t, step.want, got)

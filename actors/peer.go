@@ -70,6 +70,12 @@ func (b *Bell) Taken() {
 	}
 }
 
+// Attend is Taken and Heard: for an actor that looks for work whenever the announcement comes.
+func (b *Bell) Attend() {
+	b.Taken()
+	b.Heard()
+}
+
 // Heard lets the bell ring again; the actor calls it before it looks for work. An announcement that is still on its way stays the
 // only one.
 func (b *Bell) Heard() {

@@ -84,16 +84,8 @@ func (r *timeReader) time(at messages.QueueOffset) (int64, error) {
 // hold takes the segment that has an offset.
 func (r *timeReader) hold(off messages.PhysicalOffset) {
 	r.held.Release()
-	r.held = commitlog.Slice{}
-	s, err := r.store.log.ReadFrom(off)
-	if err != nil {
-		return // the next look tells why
-	}
-	r.start = off - messages.PhysicalOffset(s.Offset())
-	s.Release()
-	if s, err = r.store.log.ReadFrom(r.start); err == nil {
-		r.held = s
-	}
+	r.start = r.store.log.SegmentStart(off)
+	r.held, _ = r.store.log.ReadFrom(r.start) // without it the next look tells why
 }
 
 // since is the first offset of a queue whose message is not older than the time, near the queue's beginning most likely.

@@ -67,10 +67,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 		for next := m.Next(); next != nil; next = m.Next() {
 			m.Handled() // LogGrown is all that comes by a link
 		}
-		a.cfg.Bell.Taken()
 		a.grown()
 	case messages.LogGrown:
-		a.cfg.Bell.Taken()
 		a.grown()
 	case commitTick:
 		if a.tick = nil; a.short {
@@ -103,7 +101,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 }
 
 func (a *Actor) grown() {
-	a.cfg.Bell.Heard()
+	a.cfg.Bell.Attend()
 	a.due()
 }
 

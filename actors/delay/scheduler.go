@@ -126,8 +126,7 @@ func (s *Scheduler) Receive(ctx actor.Context) {
 	case messages.MessagesArrived:
 		s.arrived(m)
 	case advanced:
-		s.advanced.Taken()
-		s.advanced.Heard()
+		s.advanced.Attend()
 		s.dirty = true
 		s.armTick()
 	case saveTick:

@@ -152,7 +152,7 @@ func (a *Actor) waiters(b *mailbox.Batch) {
 	for next := b.Next(); next != nil; next = b.Next() {
 		b.Handled()
 		if _, ok := next.(messages.LogGrown); ok {
-			a.cfg.Bell.Taken()
+			a.cfg.Bell.Attend()
 			a.grown()
 			continue
 		}
@@ -282,7 +282,6 @@ func (a *Actor) flushTick() {
 
 // grown is a flush that the timer is not waited for.
 func (a *Actor) grown() {
-	a.cfg.Bell.Heard()
 	switch {
 	case a.failed != nil:
 	case a.running:

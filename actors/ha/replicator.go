@@ -222,8 +222,7 @@ func (r *Replicator) batch(b *mailbox.Batch) {
 			r.cfg.Grown.Taken()
 			r.wake()
 		case acknowledged:
-			r.acked.Taken()
-			r.acked.Heard()
+			r.acked.Attend()
 		}
 	}
 	r.settle()

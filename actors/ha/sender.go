@@ -69,8 +69,7 @@ func (s *sender) Receive(ctx actor.Context) {
 	case *mailbox.Batch:
 		for next := m.Next(); next != nil; next = m.Next() {
 			m.Handled()
-			s.grown.Taken()
-			s.grown.Heard()
+			s.grown.Attend()
 		}
 		s.push()
 	case *actor.Started:

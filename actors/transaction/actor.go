@@ -82,8 +82,7 @@ func (a *transactions) Receive(ctx actor.Context) {
 	case step:
 		a.step()
 	case messages.HalfPrepared:
-		a.bell.Taken()
-		a.bell.Heard()
+		a.bell.Attend()
 		a.arm()
 	case messages.TransactionTick:
 		a.tick = nil

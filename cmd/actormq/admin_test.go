@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"testing"
 
@@ -11,20 +12,27 @@ import (
 	"github.com/actormq/actormq/testkit/fixture"
 )
 
-func TestTheAdminPortOfANode(t *testing.T) {
-	n := serve(t, "adminListen=127.0.0.1:0")
-	n.produce("orders", "x")
-	answer, err := http.Get("http://" + n.admin.Addr().String() + "/metrics")
+// metricsOf is what an admin port says at /metrics.
+func metricsOf(t *testing.T, port net.Addr) string {
+	t.Helper()
+	answer, err := http.Get("http://" + port.String() + "/metrics")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `actormq_puts_total{status="PUT_OK"} 1`)
-	require.Contains(t, string(text), `actormq_build_info{flush="ASYNC_FLUSH",version="dev`)
+	return string(text)
+}
+
+func TestTheAdminPortOfANode(t *testing.T) {
+	n := serve(t, "adminListen=127.0.0.1:0")
+	n.produce("orders", "x")
+	text := metricsOf(t, n.admin.Addr())
+	require.Contains(t, text, `actormq_puts_total{status="PUT_OK"} 1`)
+	require.Contains(t, text, `actormq_build_info{flush="ASYNC_FLUSH",version="dev`)
 	http.DefaultClient.CloseIdleConnections()
 	address := n.admin.Addr().String()
 	n.end()
-	_, err = http.Get("http://" + address + "/healthz")
+	_, err := http.Get("http://" + address + "/healthz")
 	require.Error(t, err, "the port is closed")
 }
 
@@ -34,16 +42,12 @@ func TestMetricsOfANodeWithAllItsParts(t *testing.T) {
 	n := serve(t, "adminListen=127.0.0.1:0", "remoteListen="+freePort(t), "scrubBytesPerSecond=1048576", "topicLimits=orders=1000,100000",
 		"bridgeNamesrvAddr="+other.names, "bridgeTarget=paris", "brokerName=berlin", "transientStorePoolEnable=true")
 	n.produce("orders", "x")
-	answer, err := http.Get("http://" + n.admin.Addr().String() + "/metrics")
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	text := metricsOf(t, n.admin.Addr())
 	http.DefaultClient.CloseIdleConnections()
 	for _, part := range []string{`extension="scrub`, `extension="bridge-paris`, "actormq_limited_sends_total"} {
-		require.Contains(t, string(text), part)
+		require.Contains(t, text, part)
 	}
-	fixture.Linted(t, string(text))
+	fixture.Linted(t, text)
 }
 
 func TestTheAdminPortStandsAboveTheBrokers(t *testing.T) {

@@ -32,6 +32,16 @@ func options(disk vfs.Disk) system.Options {
 	}
 }
 
+// open plugs a timer into the options and opens a store.
+func open(t *testing.T, opt *system.Options, cfg timer.Config) (*timer.Timer, *system.Store) {
+	t.Helper()
+	x := timer.New(cfg)
+	x.Plug(opt)
+	s, err := system.Open(*opt)
+	require.NoError(t, err)
+	return x, s
+}
+
 // later is a message that is due in so long.
 func later(body string, d time.Duration, more ...string) *messages.Message {
 	p := messages.PropertiesOf(map[string]string{"TAGS": "a"}).With(timer.DeliverMs, strconv.FormatInt(time.Now().Add(d).UnixMilli(), 10))
@@ -49,10 +59,7 @@ func sleep(d time.Duration) {
 func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		x := timer.New(timer.Config{MaxPending: 5})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		x, s := open(t, &opt, timer.Config{MaxPending: 5})
 		ctx := t.Context()
 		put := func(m *messages.Message) error { _, err := s.Put(ctx, m); return err }
 		orders := probe.Follow(t, s, "Orders", 2)
@@ -78,7 +85,7 @@ func TestMessagesComeWhenTheyAreDueAndNotWhenTheyAreCancelled(t *testing.T) {
 
 		require.NoError(t, s.Close(ctx))
 		sleep(30 * time.Minute)
-		s, err = system.Open(opt) // the same, and a start
+		s, err := system.Open(opt) // the same, and a start
 		require.NoError(t, err)
 		orders = probe.Follow(t, s, "Orders", 2)
 		orders.Expect(ctx, "at once", "first", "second")
@@ -100,12 +107,9 @@ func TestMessagesOutliveTheFilesThatTheyWerePutTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := options(memfs.New())
 		opt.FileReservedTime, opt.CleanInterval, opt.DeleteWhen = 8*time.Minute, time.Minute, "00;01;02;03;04;05;06;07;08;09;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
-		x := timer.New(timer.Config{SaveInterval: time.Minute})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		x, s := open(t, &opt, timer.Config{SaveInterval: time.Minute})
 		ctx := t.Context()
-		_, err = s.Put(ctx, later("much later", 160*time.Minute))
+		_, err := s.Put(ctx, later("much later", 160*time.Minute))
 		require.NoError(t, err)
 		_, err = s.Put(ctx, later("never", 160*time.Minute, timer.ID, "order-7"))
 		require.NoError(t, err)
@@ -146,10 +150,7 @@ func TestMessagesOutliveFilesThatAFullDiskDeletes(t *testing.T) {
 		disk := memfs.New()
 		opt := options(disk)
 		opt.CleanInterval, opt.BallastBytes, opt.NoIndex = 10*time.Second, -1, true
-		x := timer.New(timer.Config{})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		x, s := open(t, &opt, timer.Config{})
 		disk.SetCapacity(40 * opt.SegmentBytes)
 		const many = 20
 		for i := range many {
@@ -177,10 +178,7 @@ func TestMessagesOutliveFilesThatAFullDiskDeletes(t *testing.T) {
 func TestCancelTellsTheTruth(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		x := timer.New(timer.Config{})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		x, s := open(t, &opt, timer.Config{})
 		came := map[string]int{}
 		want := map[string]int{}
 		var put, cancelled int
@@ -215,11 +213,8 @@ func TestCancelTellsTheTruth(t *testing.T) {
 func TestClientsCancelByAMessage(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		x := timer.New(timer.Config{})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
-		_, err = s.Put(t.Context(), later("never", time.Minute, messages.PropertyUniqKey, "U7"))
+		x, s := open(t, &opt, timer.Config{})
+		_, err := s.Put(t.Context(), later("never", time.Minute, messages.PropertyUniqKey, "U7"))
 		require.NoError(t, err)
 		_, err = s.Put(t.Context(), &messages.Message{Topic: "Orders", QueueID: 2, Properties: messages.PropertiesOf(
 			map[string]string{timer.CancelID: "U7", messages.PropertyUniqKey: "U8", messages.PropertyDelay: "3"})})
@@ -236,10 +231,8 @@ func TestClientsCancelByAMessage(t *testing.T) {
 func TestATimedMessageIsNeitherDelayedNorOfATransaction(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		opt := options(memfs.New())
-		timer.New(timer.Config{}).Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
-		_, err = s.Put(t.Context(), later("both", time.Minute, messages.PropertyDelay, "1"))
+		_, s := open(t, &opt, timer.Config{})
+		_, err := s.Put(t.Context(), later("both", time.Minute, messages.PropertyDelay, "1"))
 		require.NoError(t, err)
 		half := later("half", time.Minute)
 		half.Topic = messages.TopicTransactionHalf
@@ -258,10 +251,7 @@ func TestOneMessageHoldsNobodyUp(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		disk := memfs.New()
 		opt := options(disk)
-		x := timer.New(timer.Config{})
-		x.Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		x, s := open(t, &opt, timer.Config{})
 		bad, err := s.Put(t.Context(), later("damaged", time.Minute))
 		require.NoError(t, err)
 		nowhere := later("without a topic of its own", time.Minute)
@@ -297,9 +287,7 @@ func TestMessagesDoNotWaitForTheSyncsOfThoseBefore(t *testing.T) {
 		disk := memfs.New()
 		opt := options(disk)
 		opt.FlushDiskType = system.SyncFlush
-		timer.New(timer.Config{}).Plug(&opt)
-		s, err := system.Open(opt)
-		require.NoError(t, err)
+		_, s := open(t, &opt, timer.Config{})
 		var due []int64
 		for i := range 50 {
 			m := later(fmt.Sprint(i), time.Minute+time.Duration(i)*10*time.Millisecond)

@@ -124,11 +124,7 @@ func (b *bench) readQueue(queue int, end time.Duration, p *phase) error {
 func (b *bench) lookUp(first, keys int64, end time.Duration, p *phase) error {
 	until := time.Now().Add(time.Hour).UnixMilli()
 	topic := topicNames(1)[0]
-	for {
-		began := sinceStart()
-		if began >= end {
-			return nil
-		}
+	return again(end, p, func() error {
 		found, err := b.store.QueryRecords(b.opt.ctx, messages.QueryMessage{
 			Topic: topic, Key: uniqueKey(first + rand.Int64N(keys)), MaxMessages: 32, EndMs: until,
 		})
@@ -139,26 +135,35 @@ func (b *bench) lookUp(first, keys int64, end time.Duration, p *phase) error {
 			p.failed++
 		}
 		found.Release()
-		p.latency.add(sinceStart() - began)
-		p.msgs++
-	}
+		return nil
+	})
 }
 
 // lookForTime looks for random times (ms) of the span, as the wire's search does.
 func (b *bench) lookForTime(from, span int64, end time.Duration, p *phase) error {
 	queue := messages.QueueKey{Topic: topicNames(1)[0]}
 	last := b.store.MaxOffset(queue)
-	for {
-		began := sinceStart()
-		if began >= end {
-			return nil
-		}
+	return again(end, p, func() error {
 		at, err := b.store.OffsetByTime(b.opt.ctx, queue, from+rand.Int64N(span), messages.TimeNearest)
 		if err != nil {
 			return fmt.Errorf("search by time: %w", err)
 		}
 		if at < 0 || at > last {
 			p.failed++
+		}
+		return nil
+	})
+}
+
+// again asks one question after the other until the time is over, and notes how long each took.
+func again(end time.Duration, p *phase, ask func() error) error {
+	for {
+		began := sinceStart()
+		if began >= end {
+			return nil
+		}
+		if err := ask(); err != nil {
+			return err
 		}
 		p.latency.add(sinceStart() - began)
 		p.msgs++

@@ -204,8 +204,11 @@ func TestTheLogLevelChangesWhileTheNodeRuns(t *testing.T) {
 	status, _ := w.ask("PUT", "/loglevel", "debug\n")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, zerolog.DebugLevel, zerolog.GlobalLevel())
-	status, _ = w.ask("PUT", "/loglevel", "loud")
-	require.Equal(t, http.StatusBadRequest, status)
+	for _, no := range []string{"loud", "1", "-1", "127", "fatal", ""} {
+		status, text := w.ask("PUT", "/loglevel", no)
+		require.Equal(t, http.StatusBadRequest, status, no)
+		require.Contains(t, text, "warn, error, disabled")
+	}
 	status, _ = w.ask("POST", "/loglevel", "trace")
 	require.Equal(t, http.StatusMethodNotAllowed, status, "pages in a browser can POST")
 	require.Equal(t, zerolog.DebugLevel, zerolog.GlobalLevel())

@@ -4,18 +4,23 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
 )
 
+// levels are the names that a log level may have.
+var levels = []string{"trace", "debug", "info", "warn", "error", "disabled"}
+
 // setLevel changes the log level of the process, for as long as it runs. Loggers that are set to a higher level of their own keep it.
 func setLevel(log zerolog.Logger, w http.ResponseWriter, r *http.Request) {
 	const most = 16
 	text, err := io.ReadAll(io.LimitReader(r.Body, most))
-	level, bad := zerolog.ParseLevel(strings.TrimSpace(string(text)))
-	if err != nil || bad != nil || level == zerolog.NoLevel {
-		say(w, http.StatusBadRequest, "want trace, debug, info, warn, error or disabled")
+	name := strings.ToLower(strings.TrimSpace(string(text)))
+	level, bad := zerolog.ParseLevel(name)
+	if err != nil || bad != nil || !slices.Contains(levels, name) { // the library takes numbers, too
+		say(w, http.StatusBadRequest, "want "+strings.Join(levels, ", "))
 		return
 	}
 	old := zerolog.GlobalLevel()

@@ -53,6 +53,8 @@ func (v *view) status(name string) Status {
 	if v.record != nil {
 		s.Record = *v.record
 	}
-	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) })
+	byID := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	s.InSync = slices.SortedFunc(slices.Values(s.InSync), byID) // in a fixed order, not in that of coming into sync
+	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return byID(a.ID, b.ID) })
 	return s
 }

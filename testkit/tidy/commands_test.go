@@ -25,6 +25,9 @@ var (
 func TestDocumentedTestsAreThere(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
+	decisions, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
+	require.NoError(t, err)
+	files = append(files, decisions...)
 	var bad []string
 	commands, scripts := 0, 0
 	for _, file := range append(files, filepath.Join(root, "README.md")) {

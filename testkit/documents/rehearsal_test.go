@@ -1,0 +1,159 @@
+package documents
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/testkit/fixture"
+	"github.com/actormq/actormq/testkit/golden"
+	"github.com/actormq/actormq/testkit/process"
+)
+
+// ownNetwork is set where the test has the ports of a node to itself.
+const ownNetwork = "DOCUMENTS_NETWORK"
+
+// rehearsal is a folder with bin/actormq in it, in which commands are run in order. It belongs to the test's goroutine.
+type rehearsal struct {
+	t     *testing.T
+	dir   string
+	words map[string]string // what the reader puts in
+	env   []string
+	all   map[string]bool // what is documented, and what of it has been run
+	ran   []string        // every command line
+	out   string          // what the last one has said
+}
+
+// runs runs a documented command, as it stands there but for the reader's words, and requires that it succeeds. What it writes to
+// standard output matches each pattern.
+func (r *rehearsal) runs(says string, shows ...string) { r.t.Helper(); r.runsAs(says, says, shows...) }
+
+// runsAs runs a documented command with what the document leaves out, or for a shorter time.
+func (r *rehearsal) runsAs(says, instead string, shows ...string) {
+	r.t.Helper()
+	r.documented(says)
+	r.sh(instead, shows...)
+}
+
+// documented requires that some document has the command, and notes that it has been run.
+func (r *rehearsal) documented(says string) {
+	r.t.Helper()
+	_, known := r.all[says]
+	require.True(r.t, known, "no document has it any more: %s", says)
+	r.all[says] = true
+}
+
+// sh runs what a text has the reader do otherwise.
+func (r *rehearsal) sh(line string, shows ...string) { r.t.Helper(); r.ends(0, line, shows...) }
+
+// ends is sh for a command that ends with a status.
+func (r *rehearsal) ends(status int, line string, shows ...string) {
+	r.t.Helper()
+	cmd := r.command(line)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // the status says it
+	r.out = out.String()
+	require.Equal(r.t, status, cmd.ProcessState.ExitCode(), "%s\n%s%s", line, r.out, &errs)
+	for _, pattern := range shows {
+		require.Regexp(r.t, "(?m)"+pattern, r.out, line)
+	}
+}
+
+// eventually runs a command again until it succeeds.
+func (r *rehearsal) eventually(line string) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { return r.command(line).Run() == nil }, 30*time.Second, 50*time.Millisecond, line)
+}
+
+func (r *rehearsal) command(line string) *exec.Cmd {
+	for _, word := range slices.Sorted(maps.Keys(r.words)) {
+		line = regexp.MustCompile(`\b`+word+`\b`).ReplaceAllLiteralString(line, r.words[word])
+	}
+	r.ran = append(r.ran, line)
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
+	cmd.Dir, cmd.Env = r.dir, append(append(os.Environ(), "PATH="+r.dir+"/bin:"+os.Getenv("PATH"), "GOFLAGS=-buildvcs=false"), r.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// running is a node that a command has started, in a process group of its own.
+type running struct {
+	*process.Process
+	r    *rehearsal
+	said *fixture.Said
+}
+
+// node runs a documented command that becomes a node, and returns when it serves. What is left out comes behind.
+func (r *rehearsal) node(says, more string) *running {
+	r.t.Helper()
+	r.documented(says)
+	return r.start(says + more)
+}
+
+// start starts a node.
+func (r *rehearsal) start(line string) *running {
+	r.t.Helper()
+	said := &fixture.Said{}
+	n := &running{r: r, said: said, Process: process.Begin(r.t, said, r.command(line))}
+	r.t.Cleanup(func() { _ = syscall.Kill(-n.PID(), syscall.SIGKILL) }) // it has ended, unless the test has failed
+	n.Ready()
+	return n
+}
+
+// stop sends a signal to the node, as a terminal does, and requires that it has closed the store.
+func (n *running) stop(s syscall.Signal) {
+	n.r.t.Helper()
+	require.NoError(n.r.t, syscall.Kill(-n.PID(), s))
+	n.closed()
+}
+
+// closed waits until the node has ended, and requires that it has closed the store.
+func (n *running) closed() {
+	n.r.t.Helper()
+	_ = n.Await() // `go run` tells of the signal
+	lines := strings.Split(strings.TrimSpace(n.said.String()), "\n")
+	require.Contains(n.r.t, strings.Join(lines[max(len(lines)-2, 0):], ""), "the store is closed")
+}
+
+// golden lays a store out that RocketMQ has written, with a broker.conf that has its sizes.
+func (r *rehearsal) golden(name string) (dir, conf string) {
+	r.t.Helper()
+	dir, err := golden.Load(name).Unpack(r.t.TempDir())
+	require.NoError(r.t, err)
+	conf = filepath.Join(r.dir, name+".conf")
+	r.sh("echo storePathRootDir=" + dir + " > " + conf)
+	return dir, conf
+}
+
+// apart runs the test again in a network of its own, where a node's ports are free, and returns true; where there is none it returns false.
+func apart(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(ownNetwork) != "" {
+		return false
+	}
+	const up = `ip link set lo up && exec "$@"`
+	enter := []string{"-rnm", "sh", "-c", up, "sh"}
+	if out, err := exec.Command("unshare", append(enter, "true")...).CombinedOutput(); err != nil {
+		t.Logf("there is no network of its own, so a node's ports have to be free: %v: %s", err, out)
+		return false
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command("unshare", append(enter, self, "-test.v", "-test.run=^"+t.Name()+"$")...)
+	cmd.Env = append(os.Environ(), ownNetwork+"=yes")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err, "in a network of its own")
+	return true
+}

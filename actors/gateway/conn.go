@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/socket"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 )
@@ -71,7 +72,8 @@ type Conn struct {
 }
 
 func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
-	paced := &pacedReader{sock: sock}
+	direct := socket.Of(sock)
+	paced := &pacedReader{sock: sock, from: direct}
 	c := &Conn{
 		id: id, sock: sock, port: port, shared: shared, in: bufio.NewReaderSize(paced, readBufferBytes), paced: paced,
 		gate: newGate(), room: newGate(), turns: make(chan struct{}, shared.opt.MaxSlowEach), looks: make(chan struct{}, 1), closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
@@ -80,7 +82,7 @@ func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
 	c.addr = c.remote.String()
 	c.name = fmt.Sprintf("%s#%d", c.addr, id)
 	c.heard.Store(time.Now().UnixNano())
-	c.out.sock = sock
+	c.out.sock = direct
 	c.out.onWrote = func() {
 		c.gate.poke()
 		c.room.poke()

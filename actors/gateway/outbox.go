@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/actormq/actormq/actors/socket"
 	"github.com/actormq/actormq/messages"
 )
 
@@ -47,7 +48,7 @@ type outbox struct {
 	head  atomic.Pointer[frame]
 	bytes atomic.Int64 // queued or being written
 
-	sock     net.Conn
+	sock     *socket.Socket
 	wire     *bufio.Writer // with TLS; nil: the socket itself, with vectored writes
 	began    atomic.Int64  // when the running write began, in ns; 0: none runs
 	wrote    atomic.Int64  // when the last write ended, in ns
@@ -163,7 +164,7 @@ func (o *outbox) writeAll() {
 
 func (o *outbox) writePart() error {
 	if o.wire == nil {
-		_, err := o.part.WriteTo(o.sock)
+		_, err := o.sock.Write(&o.part)
 		return err
 	}
 	if _, err := o.part.WriteTo(o.wire); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/actors/socket"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -74,7 +75,7 @@ func socketPair(tb testing.TB) (ours, theirs *net.TCPConn) {
 }
 
 func newOutbox(sock net.Conn, onBroken func(error)) *outbox {
-	return &outbox{sock: sock, onWrote: func() {}, onBroken: onBroken}
+	return &outbox{sock: socket.Of(sock), onWrote: func() {}, onBroken: onBroken}
 }
 
 func TestRecordsGoFromTheMapToTheSocketWithoutAllocation(t *testing.T) {

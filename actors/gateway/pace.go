@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net"
 	"time"
 )
@@ -15,6 +16,7 @@ const (
 // pacedReader is the socket as the connection's reader sees it. Only that goroutine uses it.
 type pacedReader struct {
 	sock  net.Conn
+	from  io.Reader // sock, or a shorter way to it
 	began time.Time // of the large frame that is arriving; zero: none
 	got   int64     // its bytes
 
@@ -44,7 +46,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := p.sock.Read(b)
+	n, err := p.from.Read(b)
 	p.got += int64(n)
 	p.filled = p.filled || n == len(b)
 	return n, err

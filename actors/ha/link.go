@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/actors/socket"
 	"github.com/actormq/actormq/messages"
 )
 
@@ -25,6 +26,10 @@ type link struct {
 	owner  actors.Peer
 	append *messages.AppendReplica
 	conn   net.Conn
+	sock   *socket.Socket    // conn, as this goroutine reads and writes it
+	said   [reportBytes]byte // the last report
+	parts  [1][]byte
+	out    net.Buffers // backed by parts
 
 	in       []byte // what has come and is not handled yet: in[from:]
 	from     int
@@ -44,7 +49,7 @@ func (l *link) run(ctx context.Context) error {
 	conn = l.cfg.Group.dialled(conn, l.cfg.Master)
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	l.conn = conn
+	l.conn, l.sock = conn, socket.Of(conn)
 	if l.cfg.Group != nil {
 		if err := l.cfg.Group.GreetLeader(conn); err != nil {
 			return fmt.Errorf("greet the leader: %w", err)
@@ -147,13 +152,14 @@ func (l *link) acknowledge() error {
 }
 
 func (l *link) report(end messages.PhysicalOffset) error {
-	var b [reportBytes]byte
-	binary.BigEndian.PutUint64(b[:], uint64(end))
+	binary.BigEndian.PutUint64(l.said[:], uint64(end))
+	l.parts[0] = l.said[:]
+	l.out = l.parts[:]
 	l.reported = time.Now()
 	if err := l.conn.SetWriteDeadline(l.reported.Add(l.cfg.Housekeeping)); err != nil {
 		return err
 	}
-	if _, err := l.conn.Write(b[:]); err != nil {
+	if _, err := l.sock.Write(&l.out); err != nil {
 		return fmt.Errorf("report to the master: %w", err)
 	}
 	return nil
@@ -216,7 +222,7 @@ func (l *link) need(n int) error {
 		if err := l.conn.SetReadDeadline(time.Now().Add(l.cfg.Heartbeat)); err != nil {
 			return err
 		}
-		got, err := l.conn.Read(l.in[len(l.in):cap(l.in)])
+		got, err := l.sock.Read(l.in[len(l.in):cap(l.in)])
 		if got > 0 {
 			l.in, l.heard = l.in[:len(l.in)+got], time.Now()
 			continue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/actors/socket"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/vfs"
@@ -29,6 +30,7 @@ const (
 type sender struct {
 	cfg   ReplicatorConfig
 	r     *replica
+	sock  *socket.Socket // its connection
 	owner actors.Peer
 	acked *actors.Bell
 	self  actors.Peer
@@ -46,6 +48,7 @@ type sender struct {
 
 	headers [framesPerWrite][headerBytes]byte
 	bufs    [1 + 2*framesPerWrite][]byte // the first is for told
+	out     net.Buffers                  // what of bufs is to be written
 	told    [headerBytes]byte            // in a group: what is confirmed
 	cold    []byte                       // what was read from the file
 }
@@ -59,7 +62,7 @@ type (
 )
 
 func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked *actors.Bell, confirmed func() messages.PhysicalOffset) *sender {
-	return &sender{cfg: cfg, r: r, owner: owner, acked: acked, confirmed: confirmed, cut: cutter{limit: min(cfg.BatchBytes, wholeBytes)},
+	return &sender{cfg: cfg, r: r, sock: socket.Of(r.conn), owner: owner, acked: acked, confirmed: confirmed, cut: cutter{limit: min(cfg.BatchBytes, wholeBytes)},
 		decided: make(chan struct{})}
 }
 
@@ -112,7 +115,7 @@ func (s *sender) reports() error {
 		if err := s.r.conn.SetReadDeadline(time.Now().Add(s.cfg.Housekeeping)); err != nil {
 			return err
 		}
-		if _, err := io.ReadFull(s.r.conn, b[:]); err != nil {
+		if _, err := io.ReadFull(s.sock, b[:]); err != nil {
 			return fmt.Errorf("no report: %w", err)
 		}
 		at := messages.PhysicalOffset(binary.BigEndian.Uint64(b[:]))
@@ -228,17 +231,17 @@ func (s *sender) bytesOf(slice commitlog.Slice) (b []byte, rest int, err error) 
 
 // write sends n buffers, behind the first, and before them in a group what is confirmed.
 func (s *sender) write(n int) error {
-	bufs := net.Buffers(s.bufs[1 : 1+n])
+	s.out = s.bufs[1 : 1+n]
 	if s.cfg.Group != nil {
 		putConfirmed(s.told[:], s.confirmed())
 		s.bufs[0] = s.told[:]
-		bufs = s.bufs[:1+n]
+		s.out = s.bufs[:1+n]
 	}
 	s.wrote = time.Now()
 	if err := s.r.conn.SetWriteDeadline(s.wrote.Add(s.cfg.Housekeeping)); err != nil {
 		return err
 	}
-	if _, err := bufs.WriteTo(s.r.conn); err != nil {
+	if _, err := s.sock.Write(&s.out); err != nil {
 		return fmt.Errorf("send to a slave: %w", err)
 	}
 	return nil

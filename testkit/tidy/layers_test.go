@@ -60,9 +60,9 @@ var parties = []struct {
 // are behind segments/vfs, the network behind the gateway.
 var standard = map[string][]string{
 	"os":       {"segments/vfs", "cmd", "testkit"},
-	"syscall":  {"segments/vfs", "cmd", "testkit"},
+	"syscall":  {"segments/vfs", "actors/socket", "cmd", "testkit"},
 	"os/exec":  {"testkit", "cmd/actormq/internal/storebench"},
-	"net":      {"actors/gateway", "actors/ha", "system/client", "system/gateway", "system/admin", "system/cluster", "system/remote", "cmd", "testkit"},
+	"net":      {"actors/gateway", "actors/ha", "actors/socket", "system/client", "system/gateway", "system/admin", "system/cluster", "system/remote", "cmd", "testkit"},
 	"net/http": {"system/admin", "cmd"},
 	"log":      nil, // zerolog, or an error
 }
@@ -137,7 +137,7 @@ func ours(s *source, target string) string {
 }
 
 // shared are the packages that actors have in common.
-var shared = []string{"actors", "actors/keeper", "actors/mailbox"}
+var shared = []string{"actors", "actors/keeper", "actors/mailbox", "actors/socket"}
 
 // sibling lets an actor import what all share, and its own tree.
 func sibling(dir, target string) string {

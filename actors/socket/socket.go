@@ -1,0 +1,116 @@
+package socket
+
+import (
+	"net"
+	"syscall"
+)
+
+// directBytes is the most that a call copies without the runtime's knowledge: the collector waits for it.
+const directBytes = 64 << 10
+
+// Socket is a connection as its reader and its writer see it: at most one goroutine reads, and one writes, at a time.
+type Socket struct {
+	conn   net.Conn
+	direct syscall.RawConn // nil: the connection is used as it is
+
+	in  transfer
+	out transfer
+}
+
+// transfer is the call under way in one direction.
+type transfer struct {
+	bufs [][]byte
+	wait bool // until the peer has sent, or taken, something
+	n    int
+	err  syscall.Errno
+	call func(fd uintptr) bool // bound once
+	iov  []vector              // what bufs is for the system
+}
+
+// Of returns the socket of a connection, which stays the owner's to close.
+func Of(conn net.Conn) *Socket {
+	s := &Socket{conn: conn}
+	if c, ok := conn.(*net.TCPConn); ok && possible {
+		s.direct, _ = c.SyscallConn() // without one it is used as it is
+	}
+	s.in.call = func(fd uintptr) bool { return s.in.done(readInto(fd, &s.in)) }
+	s.out.call = func(fd uintptr) bool { return s.out.done(writeFrom(fd, &s.out)) }
+	return s
+}
+
+// done notes what a call has done, and tells whether it is over.
+func (t *transfer) done(n int, err syscall.Errno) bool {
+	t.n, t.err = n, err
+	return err != syscall.EAGAIN && err != syscall.EINTR || !t.wait && err == syscall.EAGAIN
+}
+
+// Read implements io.Reader.
+func (s *Socket) Read(b []byte) (int, error) {
+	if s.direct == nil || len(b) == 0 {
+		return s.conn.Read(b)
+	}
+	t := &s.in
+	t.bufs, t.wait = append(t.bufs[:0], b), true
+	err := s.direct.Read(t.call)
+	t.bufs[0] = nil
+	if err == nil && t.err == 0 && t.n > 0 {
+		return t.n, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.conn.Read(b) // it meets the same end or error, and words it
+}
+
+// Write writes all the parts, and waits for the peer to take them. It uses the parts up.
+func (s *Socket) Write(parts *net.Buffers) (int64, error) {
+	if s.direct == nil || len(*parts) > maxParts || size(*parts) > directBytes {
+		return parts.WriteTo(s.conn)
+	}
+	sum := int64(0)
+	for len(*parts) > 0 {
+		n, err := s.write(*parts, true)
+		if n == 0 || err != nil {
+			if err == nil {
+				n64, err := parts.WriteTo(s.conn)
+				return sum + n64, err
+			}
+			return sum, err
+		}
+		sum += int64(n)
+		consume(parts, n)
+	}
+	return sum, nil
+}
+
+// write makes one call that writes something; 0 without an error where package net is to word the error.
+func (s *Socket) write(parts [][]byte, wait bool) (int, error) {
+	t := &s.out
+	t.bufs, t.wait = parts, wait
+	err := s.direct.Write(t.call)
+	t.bufs = nil
+	if err != nil || t.err != 0 {
+		return 0, err
+	}
+	return t.n, nil
+}
+
+func size(parts [][]byte) int {
+	n := 0
+	for _, b := range parts {
+		n += len(b)
+	}
+	return n
+}
+
+// consume takes n bytes off the front.
+func consume(parts *net.Buffers, n int) {
+	for len(*parts) > 0 && n >= len((*parts)[0]) {
+		n -= len((*parts)[0])
+		(*parts)[0] = nil
+		*parts = (*parts)[1:]
+	}
+	if n > 0 {
+		(*parts)[0] = (*parts)[0][n:]
+	}
+}

@@ -5,7 +5,7 @@ FUZZTIME = 60s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-.PHONY: build test race lint golangci fuzz bench golden conformance ci release
+.PHONY: build test race lint golangci fuzz bench golden conformance ci release image
 
 build:
 	go build -o bin/actormq ./cmd/actormq
@@ -53,3 +53,12 @@ release:
 	  out=dist/actormq-$(VERSION)-$$(echo $$p | tr / -); echo $$out; \
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o $$out ./cmd/actormq; \
 	done; cd dist; sha256sum actormq-* > SHA256SUMS; cat SHA256SUMS
+
+# A container image of the release binary; any builder of container files does: make image BUILDER='buildah bud'.
+BUILDER = docker build
+ARCH = $(shell go env GOARCH)
+
+image:
+	$(MAKE) release PLATFORMS=linux/$(ARCH)
+	rm -rf dist/image && mkdir -p dist/image/store && cp dist/actormq-$(VERSION)-linux-$(ARCH) dist/image/actormq
+	$(BUILDER) -f docs/deploy/Dockerfile -t actormq dist/image

@@ -2,8 +2,11 @@ package deploy
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,24 +117,115 @@ func nodeStarts(t *testing.T, environment []string, args ...string) {
 	}
 }
 
-// TestTheContainerStartsANode: its variables are keys of a node, and its store is a volume.
-func TestTheContainerStartsANode(t *testing.T) {
+// image is what the container file says of the image, by the instruction; of two the last one.
+func image(t *testing.T) map[string]string {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/deploy/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z]+) (.+)$`).FindAllStringSubmatch(string(text), -1) {
-		lines[m[1]] = m[2] // of two, that of the image itself
+		lines[m[1]] = m[2]
+	}
+	return lines
+}
+
+// TestTheContainerStartsANode: it is the binary and a folder for the store, which is a volume; nothing is fetched, nothing runs as root, and the
+// variables are keys of a node.
+func TestTheContainerStartsANode(t *testing.T) {
+	lines := image(t)
+	if lines["FROM"] != "scratch" || lines["RUN"] != "" {
+		t.Errorf("built on another image: %v", lines)
 	}
 	if lines["ENTRYPOINT"] != `["/usr/local/bin/actormq"]` || lines["CMD"] != `["node"]` || lines["STOPSIGNAL"] != "SIGTERM" {
 		t.Errorf("what is run: %v", lines)
+	}
+	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(lines["USER"]) || lines["COPY"] != "--chown="+lines["USER"]+" store "+lines["VOLUME"] {
+		t.Errorf("the user, to whom the store belongs: %v", lines)
 	}
 	variables := strings.Fields(lines["ENV"])
 	if !slices.Contains(variables, "ACTORMQ_STOREPATHROOTDIR="+lines["VOLUME"]) {
 		t.Errorf("the store %v is not the volume %s", variables, lines["VOLUME"])
 	}
 	nodeStarts(t, variables)
+}
+
+// contained runs in namespaces of its own: $1 is a root with nothing but the binary, $2 the volume, $3 the user, $4 the folder of the volume in there.
+// What follows are the variables.
+const contained = `set -e
+root=$1 volume=$2 user=$3 at=$4; shift 4
+ip link set lo up
+mount --bind "$root" "$root" && mount --bind "$volume" "$root$at" && mount -o remount,bind,ro "$root"
+if touch "$root/written" 2> /dev/null; then echo "the root can be written"; exit 1; fi
+env -i "$@" ACTORMQ_BROKERIP1=127.0.0.1 "$(command -v chroot)" $user "$root" /usr/local/bin/actormq node > "$volume.out" 2> "$volume.log" &
+until grep -q ^ready "$volume.out"; do kill -0 $! || { cat "$volume.log"; exit 1; }; sleep 0.05; done
+"$root/usr/local/bin/actormq" produce --topic orders "from a container"
+"$root/usr/local/bin/actormq" consume --topic orders
+grep -E '^(Uid|CapEff):' /proc/$!/status
+kill -TERM $! && wait $!
+tail -1 "$volume.log"`
+
+// TestANodeRunsAsInTheContainer: a root that is read-only and has the binary alone, the volume, the user and variables of the container file.
+func TestANodeRunsAsInTheContainer(t *testing.T) {
+	lines, dir := image(t), t.TempDir()
+	root, volume := dir+"/root", dir+"/volume"
+	program := root + "/usr/local/bin/actormq"
+	for _, d := range []string{root + lines["VOLUME"], volume} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/actormq")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	libraries(t, program, root)
+	enter, user := []string{"-rnm"}, "" // root is nobody's there but the tester's
+	if os.Geteuid() == 0 {
+		enter, user = []string{"-nm"}, "--userspec="+lines["USER"]
+		var uid, gid int
+		if _, err := fmt.Sscanf(lines["USER"], "%d:%d", &uid, &gid); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Chown(volume, uid, gid), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trial := "ip link set lo up && mount --bind " + root + " " + root + " && chroot --help"
+	if out, err := exec.Command("unshare", append(enter, "sh", "-c", trial)...).CombinedOutput(); err != nil {
+		t.Skipf("needs unshare, mount, ip and chroot, and to be root or to be allowed to have namespaces: %v: %s", err, out)
+	}
+	args := append(enter, "bash", "-c", contained, "contained", root, volume, user, lines["VOLUME"])
+	args = append(args, append(strings.Fields(lines["ENV"]), "ACTORMQ_MAPPEDFILESIZECOMMITLOG=1048576")...)
+	out, err := exec.Command("unshare", args...).CombinedOutput()
+	for _, want := range []string{"SEND_OK", "body=from a container", "the store is closed"} {
+		if err != nil || !bytes.Contains(out, []byte(want)) {
+			t.Fatalf("%v: no %q\n%s", err, want, out)
+		}
+	}
+	if user != "" && !regexp.MustCompile(`Uid:\t65532\t65532\t65532\t65532\nCapEff:\t0+\n`).Match(out) {
+		t.Errorf("not the user of the container file: %s", out)
+	}
+}
+
+// libraries copies what the program is linked with, if it is not static, as that of a release is.
+func libraries(t *testing.T, program, root string) {
+	t.Helper()
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	if err != nil {
+		return // it is static
+	}
+	for _, file := range regexp.MustCompile(`/\S+`).FindAllString(string(out), -1) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.MkdirAll(root+filepath.Dir(file), 0o755), os.WriteFile(root+file, text, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestTheUnitStartsANode: systemd takes the unit, where it is on the machine, and a node the arguments.

@@ -118,7 +118,7 @@ func aTarget(t *testing.T, command string) {
 		t.Log("make is not here")
 		return
 	}
-	cmd := exec.Command("make", append([]string{"-n"}, strings.Fields(command)[1:]...)...)
+	cmd := exec.Command("bash", "-c", "make -n "+strings.TrimPrefix(command, "make "))
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))

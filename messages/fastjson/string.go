@@ -15,12 +15,8 @@ const upperHex = "0123456789ABCDEF"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(s); {
+	for i := unplain(s, 0); i < len(s); i = unplain(s, i) {
 		c := s[i]
-		if plain[c] {
-			i++
-			continue
-		}
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r != utf8.RuneError || size != 1 {
@@ -82,10 +78,12 @@ func Unquote(content string) (string, error) {
 // most len(content) bytes.
 func AppendUnquoted(dst []byte, content string) ([]byte, error) {
 	for i := 0; i < len(content); {
-		if content[i] != '\\' {
-			dst = append(dst, content[i])
-			i++
-			continue
+		from := i
+		for i = Special(content, i); i < len(content) && content[i] == '"'; {
+			i = Special(content, i+1)
+		}
+		if dst = append(dst, content[from:i]...); i == len(content) {
+			break
 		}
 		r, size, err := unescape(content[i:])
 		if err != nil {

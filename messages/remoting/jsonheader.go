@@ -17,7 +17,7 @@ func (c *Command) decodeJSON(header string, fields *extBuilder) error {
 	if !utf8.ValidString(header) {
 		header = strings.ToValidUTF8(header, "\uFFFD")
 	}
-	s := scanner{text: header, unquoted: fields.text}
+	s := scanner{text: header, unquoted: fields.text, parts: fields.parts}
 	err := s.members(func(name string) error { return c.member(&s, name, fields) })
 	fields.text = s.unquoted
 	if err != nil {
@@ -38,7 +38,11 @@ func (c *Command) member(s *scanner, name string, fields *extBuilder) (err error
 	case "flag":
 		c.Flag, err = s.number(name)
 	case "opaque":
+		from := s.pos
 		c.Opaque, err = s.number(name)
+		if s.parts != nil {
+			s.parts.opaque = s.text[from:s.pos]
+		}
 	case "version":
 		n, err = s.number(name)
 		c.Version = int(n)
@@ -59,6 +63,8 @@ type scanner struct {
 	text     string
 	pos      int
 	unquoted []byte // the strings that had escapes, back to back
+	raw      string // the last string as it stands in the text
+	parts    *rawParts
 }
 
 func (s *scanner) unexpected(where string) error {
@@ -121,23 +127,17 @@ func (s *scanner) members(member func(name string) error) error {
 // string reads a string, its opening quote being at the position.
 func (s *scanner) string() (string, error) {
 	from := s.pos + 1
+	at := fastjson.Special(s.text, from)
 	escaped := false
-	at := from
-scan:
-	for ; at < len(s.text); at++ { // names and values are short: a loop is faster than searching for each byte
-		switch s.text[at] {
-		case '"':
-			break scan
-		case '\\':
-			escaped = true
-			at++
-		}
+	for at < len(s.text) && s.text[at] == '\\' {
+		escaped = true
+		at = fastjson.Special(s.text, at+2)
 	}
 	if at >= len(s.text) {
 		return "", s.unterminated()
 	}
 	content := s.text[from:at]
-	s.pos = at + 1
+	s.pos, s.raw = at+1, content
 	if !escaped {
 		return content, nil
 	}
@@ -156,16 +156,15 @@ func (s *scanner) unterminated() error {
 }
 
 func (s *scanner) skipString() error {
-	for i := s.pos + 1; i < len(s.text); i++ {
-		switch s.text[i] {
-		case '\\':
-			i++
-		case '"':
-			s.pos = i + 1
-			return nil
-		}
+	at := fastjson.Special(s.text, s.pos+1)
+	for at < len(s.text) && s.text[at] == '\\' {
+		at = fastjson.Special(s.text, at+2)
 	}
-	return s.unterminated()
+	if at >= len(s.text) {
+		return s.unterminated()
+	}
+	s.pos = at + 1
+	return nil
 }
 
 // value reads any value and returns its text; objects and arrays are not looked into.
@@ -240,8 +239,8 @@ func (s *scanner) number(name string) (int32, error) {
 	if err != nil || null || text == "" {
 		return 0, err
 	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
+	n, ok := parseInt(text, 32)
+	if !ok {
 		return 0, fmt.Errorf("%w: %s %.40q is no 32-bit number", ErrBadHeader, name, text)
 	}
 	return int32(n), nil
@@ -269,9 +268,13 @@ func (s *scanner) extFields(fields *extBuilder) (Ext, error) {
 	}
 	fields.begin()
 	err := s.members(func(name string) error {
+		quoted := s.next() == '"'
 		value, null, err := s.value()
 		if err != nil || null {
 			return err
+		}
+		if s.parts != nil {
+			s.note(name, value, quoted)
 		}
 		return fields.add(name, value)
 	})
@@ -279,6 +282,15 @@ func (s *scanner) extFields(fields *extBuilder) (Ext, error) {
 		fields.ext = Ext{}
 	}
 	return fields.ext, err
+}
+
+// note keeps how a field that has just been read stands in the text.
+func (s *scanner) note(name, value string, quoted bool) {
+	raw := rawField{name: name, value: value, quoted: quoted}
+	if quoted {
+		raw.value, raw.escaped = s.raw, strings.IndexByte(s.raw, '\\') >= 0
+	}
+	s.parts.fields = append(s.parts.fields, raw)
 }
 
 // appendJSON writes the header as the original does: compact, names in alphabetical order, absent members left out.

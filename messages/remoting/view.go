@@ -14,6 +14,9 @@ type View struct {
 	cmd  Command
 	ext  Ext
 	text []byte
+
+	shape shape    // of JSON headers
+	parts rawParts // while one is learned
 }
 
 // mostViewText is the memory for strings with escapes that a view keeps from one frame to the next.
@@ -39,7 +42,7 @@ func (v *View) Command(frame []byte, limits Limits) (*Command, error) {
 	}
 	v.cmd = Command{Binary: isBinary, Body: frame[prefixBytes+header:]}
 	fields := extBuilder{ext: v.ext, left: limits.ExtFields, text: v.text[:0]}
-	err = v.cmd.decode(viewString(frame[prefixBytes:prefixBytes+header]), &fields)
+	err = v.decode(viewString(frame[prefixBytes:prefixBytes+header]), &fields)
 	if v.ext = fields.ext; cap(v.ext) > usualFields {
 		v.ext = nil
 	}
@@ -50,6 +53,28 @@ func (v *View) Command(frame []byte, limits Limits) (*Command, error) {
 		return nil, err
 	}
 	return &v.cmd, nil
+}
+
+// decode is Command.decode, but for headers that look like others before.
+func (v *View) decode(header string, fields *extBuilder) error {
+	if v.cmd.Binary {
+		return v.cmd.decode(header, fields)
+	}
+	if v.shape.read(&v.cmd, header, fields) {
+		return nil
+	}
+	if !v.shape.due(header) {
+		return v.cmd.decode(header, fields)
+	}
+	fields.parts = &v.parts
+	v.parts.fields = v.parts.fields[:0]
+	if err := v.cmd.decode(header, fields); err != nil {
+		return err
+	}
+	v.shape.learn(&v.cmd, header, &v.parts)
+	clear(v.parts.fields) // they are parts of the frame
+	v.parts.opaque = ""
+	return nil
 }
 
 // Own returns a copy that shares memory with nothing.

@@ -47,7 +47,7 @@ func newStoreDumpCommand() *cobra.Command {
 		Short: "Write all that can be read from a store as JSON",
 		Long: `Write all that can be read from a store directory as JSON: the log's range, every queue with its messages, the
 answers of the index, every record. Load and recovery happen in memory: the directory is not changed and not locked, so
-it may be that of a running node.
+it may be that of a running node. Progress goes to standard error.
 
 Without --params the file sizes are taken from the lengths of the files.`,
 		Example: "  actormq store dump /var/lib/actormq --json out.json",
@@ -72,6 +72,8 @@ func runDump(c *cobra.Command, dir string, f dumpFlags) error {
 		return err
 	}
 	o := storedump.Options{Dir: filepath.ToSlash(dir), Manifest: f.manifest, NoIndex: f.noIndex}
+	recovered := tellProgress(c.ErrOrStderr(), "recovered")
+	o.Progress, o.Recovering = tellProgress(c.ErrOrStderr(), "dumped"), func(p store.Progress) { recovered(p.Done, p.Total) }
 	if f.verbose {
 		o.Events = func(e store.Event) { fmt.Fprintln(c.ErrOrStderr(), e) }
 	}

@@ -20,6 +20,10 @@ type Options struct {
 	Manifest string // file with the messages that were put, whose keys are asked for too; empty: none
 	NoIndex  bool   // leave the answers of the index out: their keys are the only thing that is kept in memory
 	Events   func(store.Event)
+
+	// Progress, if not nil, hears of every record how many bytes have been read, and of how many; Recovering how far the recovery is, before that.
+	Progress   func(done, total int64)
+	Recovering func(store.Progress)
 }
 
 // Dump writes the dump of a store to w. The directory is not changed.
@@ -37,6 +41,20 @@ type dumper struct {
 	w      *writer
 	keys   questions
 	store  *store.Store
+	read   reading
+}
+
+// reading counts bytes: those of the log are read for their keys, by their queues, and record by record.
+type reading struct {
+	tell        func(done, total int64)
+	done, total int64
+}
+
+func (r *reading) add(bytes int64) {
+	if r.tell != nil {
+		r.done = min(r.done+bytes, r.total)
+		r.tell(r.done, r.total)
+	}
 }
 
 func (d *dumper) run() error {
@@ -54,10 +72,15 @@ func (d *dumper) run() error {
 		return err
 	}
 	head := object{{"format", 1}, {"params", d.Params.object()}, {"before", before}, {"config", texts}}
-	d.store, err = store.Open(d.disk, d.params, store.Options{Events: d.Events})
+	d.store, err = store.Open(d.disk, d.params, store.Options{Events: d.Events, Progress: d.Recovering})
 	if err != nil {
 		return d.notLoaded(head, err)
 	}
+	times := int64(3)
+	if d.NoIndex {
+		times--
+	}
+	d.read = reading{tell: d.Progress, total: times * int64(d.store.Log.End()-max(0, d.store.Log.Min()))}
 	if err := d.loaded(head); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -85,10 +108,10 @@ func (d *dumper) loaded(head object) error {
 	members := append(head, object{
 		{"loaded", true}, {"loadError", nil},
 		{"commitLog", object{{"minOffset", int64(d.store.Log.Min())}, {"maxOffset", int64(d.store.Log.End())}}},
-		{"queues", queues(d.store)},
+		{"queues", queues(d.store, &d.read)},
 	}...)
 	if !d.NoIndex {
-		members = append(members, field{"index", answers(d.store, d.keys)})
+		members = append(members, field{"index", answers(d.store, d.keys, &d.read)})
 	}
 	for i, f := range append(members, field{"records", d.records()}) {
 		d.member(f, i == 0)
@@ -120,6 +143,7 @@ func (d *dumper) collectKeys() error {
 	}
 	w := store.Walk{Log: d.store.Log, Queues: d.store.Queues}
 	_, _, err := w.Run(max(0, d.store.Log.Min()), func(it *store.Item) error {
+		d.read.add(int64(it.To - it.From))
 		if it.Kind == store.ItemRecord {
 			d.keys.addRecord(&it.Record)
 		}
@@ -133,7 +157,7 @@ func (d *dumper) collectKeys() error {
 
 func (d *dumper) records() stream {
 	return stream{none: d.store.Log.Min() < 0, each: func(yield func(any) error) error {
-		return walkRecords(d.store, yield)
+		return walkRecords(d.store, &d.read, yield)
 	}}
 }
 

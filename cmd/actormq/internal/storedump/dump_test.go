@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +16,9 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/index"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/golden"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -155,5 +161,30 @@ func TestSlotsAreNotGuessedWrong(t *testing.T) {
 		p, err = Detect(disk, "store", slots)
 		require.NoError(t, err)
 		require.Equal(t, int32(4000), p.IndexNum)
+	}
+}
+
+func TestDumpTellsHowFarItIs(t *testing.T) {
+	g := golden.Load("crash-clean-tail")
+	dir, err := g.Unpack(t.TempDir())
+	require.NoError(t, err)
+	params := filepath.Join(t.TempDir(), "params.json")
+	require.NoError(t, os.WriteFile(params, g.Params, 0o600))
+	sizes, err := ReadParams(params)
+	require.NoError(t, err)
+	for _, noIndex := range []bool{false, true} {
+		var done []int64
+		var total, recovered int64
+		err := Dump(io.Discard, vfs.New(), Options{
+			Dir: dir, Params: sizes, NoIndex: noIndex,
+			Progress:   func(d, of int64) { done, total = append(done, d), of },
+			Recovering: func(p store.Progress) { recovered = p.Total },
+		})
+		require.NoError(t, err)
+		require.Positive(t, recovered)
+		require.True(t, slices.IsSorted(done))
+		require.Greater(t, len(done), 300, "of each record")
+		require.Less(t, done[0], total/100)
+		require.Equal(t, total, done[len(done)-1])
 	}
 }

@@ -18,10 +18,11 @@ const examinedUnits = 800
 type queueReader struct {
 	store *store.Store
 	q     *consumequeue.Queue
+	read  *reading
 }
 
 // queues describes every queue with all its messages.
-func queues(s *store.Store) stream {
+func queues(s *store.Store, read *reading) stream {
 	var all []*consumequeue.Queue
 	s.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) { all = append(all, q) })
 	slices.SortFunc(all, func(a, b *consumequeue.Queue) int {
@@ -29,7 +30,7 @@ func queues(s *store.Store) stream {
 	})
 	return stream{none: len(all) == 0, each: func(yield func(any) error) error {
 		for _, q := range all {
-			if err := yield(queue(s, q)); err != nil {
+			if err := yield(queue(s, q, read)); err != nil {
 				return err
 			}
 		}
@@ -37,9 +38,9 @@ func queues(s *store.Store) stream {
 	}}
 }
 
-func queue(s *store.Store, q *consumequeue.Queue) object {
+func queue(s *store.Store, q *consumequeue.Queue, read *reading) object {
 	least, end := q.Range()
-	r := queueReader{store: s, q: q}
+	r := queueReader{store: s, q: q, read: read}
 	return object{
 		{"topic", q.Key().Topic}, {"queueId", q.Key().QueueID}, {"minOffset", int64(least)}, {"maxOffset", int64(end)},
 		{"messages", stream{none: least == end, each: func(yield func(any) error) error {
@@ -66,6 +67,7 @@ func (r queueReader) get(at messages.QueueOffset) (object, error) {
 	o := object{{"offset", int64(at)}, {"cq", object{
 		{"phyOffset", int64(unit.PhysicalOffset)}, {"size", unit.Size}, {"tagsCode", unit.TagsCode},
 	}}}
+	r.read.add(int64(unit.Size))
 	perFile := messages.QueueOffset(r.store.Params.ConsumeQueueFileBytes / consumequeue.UnitBytes)
 	end := min(r.q.Max(), at-at%perFile+perFile, at+examinedUnits)
 	status, next := messages.NoMatchedMessage, at

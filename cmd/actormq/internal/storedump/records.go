@@ -68,7 +68,7 @@ func (q questions) addManifest(name string) error {
 }
 
 // answers asks the index for every key.
-func answers(s *store.Store, q questions) stream {
+func answers(s *store.Store, q questions, read *reading) stream {
 	all := make([]question, 0, len(q))
 	for k := range q {
 		all = append(all, k)
@@ -76,6 +76,7 @@ func answers(s *store.Store, q questions) stream {
 	slices.SortFunc(all, func(a, b question) int { return compareUTF16(a.topic+"\x00"+a.key, b.topic+"\x00"+b.key) })
 	return stream{none: len(all) == 0, each: func(yield func(any) error) error {
 		for _, k := range all {
+			read.add(0) // it goes on
 			hits := list{}
 			found, err := s.Index.Query(k.topic, k.key, maxAnswers, 0, math.MaxInt64)
 			if err != nil {
@@ -113,11 +114,12 @@ func isRecord(s *store.Store, at messages.PhysicalOffset) bool {
 }
 
 // walkRecords calls yield with a description of everything in the log, in order.
-func walkRecords(s *store.Store, yield func(any) error) error {
+func walkRecords(s *store.Store, read *reading, yield func(any) error) error {
 	w := store.Walk{Log: s.Log, Queues: s.Queues}
 	segment := messages.PhysicalOffset(s.Params.SegmentBytes)
 	_, _, err := w.Run(max(0, s.Log.Min()), func(it *store.Item) error {
 		r, at := &it.Record, it.From
+		read.add(int64(it.To - at))
 		switch {
 		case it.Kind == store.ItemBlank:
 			return yield(object{{"phyOffset", int64(at)}, {"kind", "blank"}, {"size", r.Size}})

@@ -35,7 +35,7 @@ var parties = []struct {
 }{
 	{"golang.org/x/sys", []string{"segments/vfs"}, false},
 	{"google.golang.org/grpc", []string{"system/remote"}, false},
-	{"google.golang.org/protobuf", []string{"system/remote"}, false},
+	{"google.golang.org/protobuf", []string{"system/remote", "testkit/cluster"}, false},
 	{"github.com/asynkron/protoactor-go", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/rs/zerolog", []string{"actors", "system", "cmd", "testkit"}, false},
 	{"github.com/spf13/cobra", []string{"cmd"}, false},
@@ -45,6 +45,7 @@ var parties = []struct {
 	{"github.com/magiconair/properties", []string{"cmd"}, false},
 	{"github.com/prometheus/client_golang", []string{"system/admin", "testkit/fixture"}, false},
 	{"go.opentelemetry.io/otel", []string{"system/ext/tracing"}, false},
+	{"go.opentelemetry.io/proto/otlp", []string{"testkit/cluster"}, true},
 	{"go.etcd.io/etcd/server/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/client/v3", []string{"system/cluster"}, true},
 	{"go.etcd.io/etcd/api/v3", []string{"system/cluster"}, true},

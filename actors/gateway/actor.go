@@ -28,6 +28,7 @@ type Gateway struct {
 // shared is what all connections of a gateway have in common.
 type shared struct {
 	opt        Options
+	service    atomic.Pointer[Service]
 	stopping   atomic.Bool
 	open       atomic.Int64 // connections
 	lastID     atomic.Uint64
@@ -42,7 +43,7 @@ type shared struct {
 type (
 	accepted struct {
 		sock net.Conn
-		port *Port
+		port int
 	}
 	stop struct{}
 	// giveUp: the time to stop in good order is over.
@@ -54,7 +55,12 @@ func (m accepted) Refuse(error) { _ = m.sock.Close() }
 
 // Start listens on every port and spawns the gateway's actor under the name "gateway". On an error nothing is left behind.
 func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error) {
-	opt = opt.Defaults()
+	return StartService(root, opt, Service{Ports: ports, TLS: opt.TLS, OnClosed: opt.OnClosed, OnTell: opt.OnTell})
+}
+
+// StartService is Start with all that a service is made of; what the options say of that does not count.
+func StartService(root *actor.RootContext, opt Options, first Service) (*Gateway, error) {
+	opt, ports := opt.Defaults(), first.Ports
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,6 +68,7 @@ func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error
 		opt: opt, slow: make(chan struct{}, opt.MaxSlow), large: budget{free: opt.MaxLargeBytes},
 		handshakes: make(chan struct{}, opt.MaxHandshakes),
 	}}
+	g.shared.service.Store(&first)
 	g.shared.noise = opt.Logger.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute})
 	for _, p := range ports {
 		l, err := net.Listen("tcp", p.Address)
@@ -71,7 +78,7 @@ func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error
 		}
 		g.listeners = append(g.listeners, l)
 	}
-	a := &gatewayActor{gateway: g, children: map[string]*actor.PID{}}
+	a := &gatewayActor{gateway: g, children: map[string]child{}, busy: map[string]struct{}{}}
 	props := actor.PropsFromProducer(func() actor.Actor { return a },
 		actor.WithMailbox(mailbox.New(mailbox.Options{}).Producer()),
 		actor.WithSupervisor(actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })))
@@ -82,7 +89,7 @@ func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error
 	}
 	g.self = actors.NewPeer(root, pid)
 	for i := range ports {
-		go g.accept(g.listeners[i], &ports[i])
+		go g.accept(g.listeners[i], i)
 	}
 	return g, nil
 }
@@ -117,13 +124,13 @@ func (g *Gateway) Stop(ctx context.Context) error {
 }
 
 // accept takes connections until the listener is closed.
-func (g *Gateway) accept(l net.Listener, p *Port) {
+func (g *Gateway) accept(l net.Listener, port int) {
 	const pause = 50 * time.Millisecond
 	for {
 		sock, err := l.Accept()
 		switch {
 		case err == nil && g.shared.open.Add(1) <= int64(g.shared.opt.MaxConnections):
-			g.self.Send(accepted{sock: sock, port: p})
+			g.self.Send(accepted{sock: sock, port: port})
 		case err == nil:
 			g.shared.open.Add(-1)
 			_ = sock.Close() // it is refused: nothing depends on it
@@ -131,7 +138,7 @@ func (g *Gateway) accept(l net.Listener, p *Port) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // out of descriptors, say: others may be given back
-			g.shared.noise.Warn().Err(err).Str("port", p.Name).Msg("accepting a connection failed")
+			g.shared.noise.Warn().Err(err).Str("port", g.shared.service.Load().Ports[port].Name).Msg("accepting a connection failed")
 			select {
 			case <-time.After(pause):
 			case <-g.over:
@@ -144,8 +151,17 @@ func (g *Gateway) accept(l net.Listener, p *Port) {
 // gatewayActor spawns an actor for each connection and stops them.
 type gatewayActor struct {
 	gateway  *Gateway
-	children map[string]*actor.PID
+	children map[string]child
 	stopping bool
+	pausing  *time.Timer // while it is paused: closes everything
+	busy     map[string]struct{}
+	quiet    []chan struct{} // closed once nobody is busy
+}
+
+// child is a connection.
+type child struct {
+	pid  *actor.PID
+	conn *Conn
 }
 
 // Receive implements actor.Actor.
@@ -155,13 +171,27 @@ func (a *gatewayActor) Receive(ctx actor.Context) {
 		a.accepted(ctx, m)
 	case *actor.Terminated:
 		delete(a.children, m.Who.Id)
+		a.quieted(m.Who.Id)
 		a.gateway.shared.open.Add(-1)
 		a.finish(ctx)
 	case stop:
 		a.stop(ctx)
 	case giveUp:
-		a.giveUp(ctx)
+		a.giveUp(ctx, func(*Conn) bool { return true })
+	case suspend:
+		a.suspend(ctx, m)
+	case quieted:
+		a.quieted(m.id)
+	case hurry:
+		a.giveUp(ctx, func(c *Conn) bool { return !c.answered() })
+	case resume:
+		a.resume(ctx)
+	case pausedLong:
+		a.pausedLong(ctx)
 	case *actor.Stopping:
+		if a.pausing != nil {
+			a.pausing.Stop()
+		}
 		a.gateway.closeListeners()
 	case *actor.Stopped:
 		close(a.gateway.over)
@@ -176,6 +206,7 @@ func (a *gatewayActor) accepted(ctx actor.Context, m accepted) {
 		return
 	}
 	c := newConn(s.lastID.Add(1), m.sock, m.port, s)
+	c.paused.Store(a.pausing != nil)
 	pid, err := ctx.SpawnNamed(connectionProps(c), fmt.Sprintf("connection-%d", c.id))
 	if err != nil {
 		s.open.Add(-1)
@@ -183,7 +214,7 @@ func (a *gatewayActor) accepted(ctx actor.Context, m accepted) {
 		s.opt.Logger.Error().Err(err).Msg("spawning a connection failed")
 		return
 	}
-	a.children[pid.Id] = pid
+	a.children[pid.Id] = child{pid, c}
 }
 
 func (a *gatewayActor) stop(ctx actor.Context) {
@@ -191,16 +222,19 @@ func (a *gatewayActor) stop(ctx actor.Context) {
 		a.stopping = true
 		a.gateway.shared.stopping.Store(true)
 		a.gateway.closeListeners()
-		for _, pid := range a.children {
-			ctx.Send(pid, drain{})
+		for _, c := range a.children {
+			ctx.Send(c.pid, drain{})
 		}
 	}
 	a.finish(ctx)
 }
 
-func (a *gatewayActor) giveUp(ctx actor.Context) {
-	for _, pid := range a.children {
-		ctx.Send(pid, ended{errStopped})
+// giveUp closes connections.
+func (a *gatewayActor) giveUp(ctx actor.Context, which func(*Conn) bool) {
+	for _, c := range a.children {
+		if which(c.conn) {
+			ctx.Send(c.pid, ended{errStopped})
+		}
 	}
 }
 

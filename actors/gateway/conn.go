@@ -46,7 +46,7 @@ type Conn struct {
 	paced         *pacedReader // what in reads from
 	frames        remoting.View
 	wire          atomic.Pointer[tls.Conn]
-	port          *Port
+	port          int // of the service's
 	shared        *shared
 	self          actors.Peer
 
@@ -63,6 +63,11 @@ type Conn struct {
 	holding  bool // the reader is the outbox's writer; only the reader looks
 	wide     bool // in is a large one; only the reader looks
 	draining atomic.Bool
+	paused   atomic.Bool                      // nothing is handled until the gateway serves again
+	relayed  atomic.Bool                      // the peer is a node that relays
+	beat     atomic.Pointer[remoting.Command] // by which the peer has last said who it is
+	tunnel   atomic.Pointer[tunnel]           // to the node that leads; nil: none
+	again    []*Request                       // of a tunnel that was ended by a pause; the connection's actor only
 	closed   chan struct{}
 	closing  sync.Once
 	cause    atomic.Pointer[error]
@@ -71,7 +76,7 @@ type Conn struct {
 	tenants map[Tenant]struct{} // nil: nobody may move in any more
 }
 
-func newConn(id uint64, sock net.Conn, port *Port, shared *shared) *Conn {
+func newConn(id uint64, sock net.Conn, port int, shared *shared) *Conn {
 	direct := socket.Of(sock)
 	paced := &pacedReader{sock: sock, from: direct}
 	c := &Conn{
@@ -113,7 +118,7 @@ func (c *Conn) RemoteAddr() string { return c.addr }
 func (c *Conn) Local() netip.AddrPort { return c.local }
 
 // Port is the name of the port that the peer has connected to.
-func (c *Conn) Port() string { return c.port.Name }
+func (c *Conn) Port() string { return c.shared.service.Load().Ports[c.port].Name }
 
 // Closed is closed when the connection is.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
@@ -139,7 +144,7 @@ func (c *Conn) Cause() error {
 // Tell hands a message of another actor to Options.OnTell, which turns it into something to push. Implements
 // messages.ClientChannel.
 func (c *Conn) Tell(message any) {
-	if tell := c.shared.opt.OnTell; tell != nil {
+	if tell := c.shared.service.Load().OnTell; tell != nil {
 		tell(c, message)
 	}
 }
@@ -212,7 +217,7 @@ func (c *Conn) Tenants() int {
 	return len(c.tenants)
 }
 
-// evict ends all tenancies, and lets nobody in any more.
+// evict ends all tenancies, and lets nobody in any more, or not until it may be lived in again.
 func (c *Conn) evict() {
 	c.mu.Lock()
 	all := c.tenants
@@ -294,5 +299,5 @@ func (c *Conn) answered() bool { return c.gate.inFlight.Load() == 0 && c.parked.
 
 // open tells whether the reader may take one more request.
 func (c *Conn) open() bool {
-	return c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
+	return !c.paused.Load() && c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
 }

@@ -56,7 +56,8 @@ type connection struct {
 	idle  *time.Timer
 	calls map[int32]pending
 
-	leaving bool // the goodbye has been said, or is being waited for
+	leaving bool    // the goodbye has been said, or is being waited for
+	pausing []pause // told once everything is answered
 }
 
 type pending struct {
@@ -85,6 +86,10 @@ func (a *connection) Receive(ctx actor.Context) {
 		a.idleTick()
 	case drain:
 		a.drain()
+	case pause:
+		a.pause(m)
+	case resume:
+		a.resume()
 	case drained:
 		a.drained()
 	case lastWritten:
@@ -151,6 +156,9 @@ func (a *connection) drain() {
 func (a *connection) drained() {
 	const again = 20 * time.Millisecond
 	c := a.conn
+	if a.paused(); c.paused.Load() && !c.shared.stopping.Load() {
+		return
+	}
 	switch {
 	case a.leaving || !c.answered():
 		return
@@ -173,10 +181,10 @@ func (a *connection) ended(err error) {
 	var alert tls.RecordHeaderError
 	switch {
 	case errors.Is(err, errPlain), errors.As(err, &alert):
-		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.port.Name).
+		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.Port()).
 			Msg("a connection is refused")
 	case errors.Is(err, remoting.ErrFrameTooLarge), errors.Is(err, remoting.ErrBadFrame), errors.Is(err, remoting.ErrBadHeader):
-		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.port.Name).
+		a.conn.shared.noise.Warn().Err(err).Stringer("peer", a.conn.remote).Str("port", a.conn.Port()).
 			Msg("a peer does not speak the protocol: its connection is closed")
 	}
 }
@@ -185,11 +193,13 @@ func (a *connection) stopping() {
 	a.conn.Close(messages.ErrClosed)
 	a.conn.shared.opt.Logger.Debug().Str("connection", a.conn.name).AnErr("cause", a.conn.Cause()).Msg("connection ended")
 	a.conn.evict()
+	a.conn.endTunnel()
 	a.idle.Stop()
 	for id := range a.calls {
 		a.complete(id, nil, ErrConnectionClosed)
 	}
-	if told := a.conn.shared.opt.OnClosed; told != nil {
+	a.conn.drop(a.conn.again)
+	if told := a.conn.shared.service.Load().OnClosed; told != nil {
 		told(a.conn)
 	}
 }

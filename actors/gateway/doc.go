@@ -14,6 +14,9 @@
 // the outbox idle empties it with vectored writes: the reader itself, once the burst of requests that it has at hand is
 // handled, or a goroutine made for it. Records of a pull are written straight from the log and released afterwards.
 //
+// Suspend and Serve put another [Service] behind the ports while the connections stay: nothing is read meanwhile. A service may have a [Relay]:
+// then requests that are for another node go there, by a connection for each client's.
+//
 // A request is answered exactly once, one-way requests never: see [Request]. A frame that cannot be understood closes its
 // connection and nothing else.
 package gateway

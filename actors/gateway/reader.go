@@ -139,20 +139,30 @@ func (c *Conn) admitLarge() (int64, error) {
 func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
 	now := time.Now()
 	c.heard.Store(now.UnixNano())
-	route, known := c.port.Routes[cmd.Code]
-	borrows := lent && known && route.Borrows && !cmd.IsResponse()
+	if cmd.IsResponse() {
+		if lent {
+			cmd = cmd.Own()
+		}
+		c.shared.large.give(large)
+		if t := c.tunnel.Load(); t == nil || !t.answer(cmd) {
+			c.self.Send(response{cmd})
+		}
+		return
+	}
+	if !c.enter() {
+		c.shared.large.give(large)
+		return
+	}
+	s := c.shared.service.Load()
+	route, known := s.Ports[c.port].Routes[cmd.Code]
+	relay := known && s.relays(c, cmd)
+	borrows := lent && known && route.Borrows && !relay
 	if lent && !borrows {
 		cmd = cmd.Own()
-	}
-	if cmd.IsResponse() {
-		c.shared.large.give(large)
-		c.self.Send(response{cmd})
-		return
 	}
 	if c.binary.Load() != cmd.Binary {
 		c.binary.Store(cmd.Binary)
 	}
-	c.gate.inFlight.Add(1)
 	r := &Request{Command: cmd, Conn: c, At: now, large: large}
 	if borrows {
 		r.own = *cmd
@@ -160,11 +170,39 @@ func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
 		defer r.own.Forget()
 	}
 	switch {
-	case c.port.Check != nil && c.refused(r):
+	case s.Ports[c.port].Check != nil && c.refused(r, &s.Ports[c.port]):
 	case !known:
 		r.Fail(remoting.ResponseRequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", cmd.Code))
+	case relay:
+		c.relay(s.Relay, r)
+	default:
+		c.serve(r, route)
+	}
+}
+
+// enter counts a request in, once the gateway serves; false: the connection has ended before.
+func (c *Conn) enter() bool {
+	for {
+		c.gate.inFlight.Add(1)
+		if !c.paused.Load() { // a pause waits for whoever was counted before it
+			return true
+		}
+		c.leave()
+		c.release()
+		if !c.gate.await(func() bool { return !c.paused.Load() }, c.closed) {
+			return false
+		}
+	}
+}
+
+// serve has this node handle a request.
+func (c *Conn) serve(r *Request, route Route) {
+	c.note(r)
+	switch {
 	case route.RefuseWhenStopping && c.shared.stopping.Load():
 		r.Fail(remoting.ResponseServiceNotAvailable, "service not available now. The broker is stopping.")
+	case r.aside:
+		c.handle(r, route)
 	case route.Lane == Quick:
 		r.quick = true
 		c.holding = c.holding || c.out.claim()
@@ -225,8 +263,8 @@ func (c *Conn) handle(r *Request, route Route) {
 }
 
 // refused asks the port's check; a request that it does not let through is answered.
-func (c *Conn) refused(r *Request) bool {
-	err := c.port.Check(r)
+func (c *Conn) refused(r *Request, p *Port) bool {
+	err := p.Check(r)
 	if err != nil {
 		r.Fail(remoting.ResponseSystemError, err.Error())
 	}

@@ -57,7 +57,7 @@ func (c *Conn) handshake() error {
 		return err
 	}
 	defer from.end()
-	wire := tls.Server(from, c.shared.opt.TLS)
+	wire := tls.Server(from, c.shared.service.Load().TLS)
 	if err := wire.Handshake(); err != nil {
 		return fmt.Errorf("TLS handshake: %w", err)
 	}

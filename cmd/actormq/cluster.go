@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/cmd/actormq/internal/nodeconf"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
@@ -23,6 +25,7 @@ import (
 	members "github.com/actormq/actormq/system/cluster"
 	"github.com/actormq/actormq/system/ext/scrub"
 	"github.com/actormq/actormq/system/ext/tracing"
+	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/system/gateway/certs"
 )
 
@@ -89,6 +92,8 @@ type clusterNode struct {
 	admin *admin.Server    // stays while the role changes; nil: there is none
 	drain chan time.Duration
 	log   zerolog.Logger
+	door  *gateway.Door                       // its ports stay open while the role changes
+	tls   func() (server, client *tls.Config) // of the nodes among themselves; nil: none
 	ready func(*node)
 	first sync.Once
 }
@@ -131,6 +136,8 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		defer func() { _ = keeper.Close() }()
 		c.Files, c.TLS = files, keeper.Mutual
 	}
+	n.tls, n.door = c.TLS, gateway.NewDoor(root.Root)
+	defer n.closeDoor()
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
@@ -141,7 +148,13 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	}
 	select {
 	case <-ctx.Done():
-	case <-n.drain: // another node leads, then this one ends
+	case grace := <-n.drain: // another node leads, and is relayed to until clients have learned that
+		log.Info().Stringer("grace", grace).Msg("asked to drain: another node is to lead")
+		member.Yield()
+		select {
+		case <-time.After(grace):
+		case <-ctx.Done():
+		}
 	}
 	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
@@ -154,6 +167,29 @@ func (n *clusterNode) openAdmin() (err error) {
 		n.admin, err = adminPort(n.conf, n.log, func() (*admin.Server, error) { return admin.Open(listen, n.log) })
 	}
 	return err
+}
+
+func (n *clusterNode) closeDoor() {
+	now, cancel := context.WithTimeout(context.Background(), stopTimeout/2)
+	defer cancel()
+	if err := n.door.Close(now); err != nil {
+		n.log.Warn().Err(err).Msg("clients that did not take their answers were cut off")
+	}
+}
+
+// dialer connects to whoever leads, as clients do: with TLS where the ports have that.
+func (n *clusterNode) dialer(g gateway.Config) func(ctx context.Context, address string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		if g.TLSMode == edge.TLSDisabled || g.TLSMode == edge.TLSPermissive && g.TLSFiles.Cert == "" {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", address)
+		}
+		d := tls.Dialer{Config: nodeconf.InsecureTLS()}
+		if n.tls != nil {
+			_, d.Config = n.tls()
+		}
+		return d.DialContext(ctx, "tcp", address)
+	}
 }
 
 func (n *clusterNode) closeAdmin() {
@@ -179,6 +215,7 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
 	}
 	g.Master, g.Files, g.Alone = "", files, role.Alone
+	g.Door, g.Group = n.door, &gateway.Group{Leader: role.Leading, Leaderless: role.Leaderless, Dial: n.dialer(g)}
 	const often = time.Second // clients go on once the name servers know who leads
 	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
 	for _, other := range nodesOf(n.flags.join) {

@@ -43,6 +43,9 @@ the node's topics become read-only in the routes, and everything is served until
 learn that. Then it unregisters at its name servers, finishes what is in flight and ends, as by SIGTERM. Consumers read from
 it until then.
 
+A node of a replica group has another one lead, once what it was asked is answered, and relays to that one for the grace: by then every
+client has asked for routes. No client sees an error.
+
 Without access control (aclEnable) a node obeys only its own machine; with it, an administrator's account is needed. SIGTERM
 alone stops a node within 5 s: sends that reach it meanwhile are refused with a code on which RocketMQ's clients try another
 broker.

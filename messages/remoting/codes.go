@@ -84,6 +84,7 @@ const (
 	RequestQueryDataVersion                 = 322
 	RequestDrainBroker                      = 9101 // our own: stop, and send producers elsewhere first
 	RequestPromoteBroker                    = 9102 // our own: a slave becomes the master
+	RequestRelayBroker                      = 9103 // our own: what comes on this connection is relayed for a client
 	RequestResumeCheckHalfMessage           = 323
 	RequestSendReplyMessage                 = 324
 	RequestSendReplyMessageV2               = 325
@@ -173,6 +174,7 @@ var requestNames = map[int]string{
 	RequestQueryDataVersion:                 "QUERY_DATA_VERSION",
 	RequestDrainBroker:                      "DRAIN_BROKER",
 	RequestPromoteBroker:                    "PROMOTE_BROKER",
+	RequestRelayBroker:                      "RELAY_BROKER",
 	RequestResumeCheckHalfMessage:           "RESUME_CHECK_HALF_MESSAGE",
 	RequestSendReplyMessage:                 "SEND_REPLY_MESSAGE",
 	RequestSendReplyMessageV2:               "SEND_REPLY_MESSAGE_V2",

@@ -259,6 +259,6 @@ func TestCodeNames(t *testing.T) {
 	for code := range requestHeaders {
 		require.Contains(t, requestNames, code)
 	}
-	require.Len(t, requestNames, 86)
+	require.Len(t, requestNames, 87)
 	require.Len(t, responseNames, 28)
 }

@@ -83,6 +83,11 @@ type Role struct {
 	// Alone tells that the node has been cut off from etcd a moment ago: what it knows of the group may be old. After a minute it is not told
 	// any more, since then there may be no others. Any goroutine may call it.
 	Alone func() bool
+	// Leading tells where clients reach whoever leads, empty while nobody else is known to; changed is closed when that is over. Any
+	// goroutine may call it.
+	Leading func() (address string, changed <-chan struct{})
+	// Leaderless tells that nobody has led for so long that readers should be given what this node has. Any goroutine may call it.
+	Leaderless func() bool
 }
 
 const (

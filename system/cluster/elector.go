@@ -48,8 +48,10 @@ type elector struct {
 	saying  bool
 	ticker  *time.Timer
 	leaving *leave
+	yields  bool // another node is to lead
 
 	shown atomic.Pointer[term] // for other goroutines
+	lead  atomic.Pointer[lead] // the same
 }
 
 // What the elector is told.
@@ -86,6 +88,8 @@ type (
 	// passedOn: another node leads etcd, or does not.
 	passedOn struct{ err error }
 	leave    struct{ answer *messages.Answer[struct{}] }
+	// yield: another node is to lead from now on, if one can.
+	yield struct{}
 )
 
 // Refuse answers with an error.
@@ -125,6 +129,8 @@ func (e *elector) Receive(ctx actor.Context) {
 		}
 	case leave:
 		e.leaving = &m
+	case yield:
+		e.yields = true
 	case *actor.Stopping:
 		if e.ticker != nil {
 			e.ticker.Stop()
@@ -152,6 +158,7 @@ func (e *elector) tick() {
 
 // decide brings the node into the role that the keys give it.
 func (e *elector) decide() {
+	e.tellLead()
 	switch t := e.term; {
 	case e.changing:
 		return
@@ -162,6 +169,8 @@ func (e *elector) decide() {
 		return
 	case t == nil:
 		e.open()
+	case t.leads && !e.preparing && !t.fenced() && (e.leaving != nil || e.yields && e.successor()):
+		e.handOver()
 	case e.leaving != nil, e.cutAt >= 0, t.leads && (t.fenced() || !e.view.of(&t.record)), !t.leads && e.won > 0:
 		e.close()
 	case !t.leads:
@@ -203,7 +212,7 @@ func (e *elector) opened(m opened) {
 		return
 	}
 	e.shown.Store(m.term)
-	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader(), Alone: e.holder.alone}
+	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader(), Alone: e.holder.alone, Leading: e.leading, Leaderless: e.leaderless}
 	e.cfg.Logger.Info().Bool("leads", role.Leads).Int64("epoch", role.Epoch).Int64("log_end", int64(m.term.begun.Load().from)).
 		Msg("the store is open in the cluster")
 	e.preparing = true
@@ -295,6 +304,7 @@ func (e *elector) campaign() {
 	}
 	v, lease, id := e.view, e.lease, e.cfg.ID
 	switch next := v.elected(id); {
+	case next != nil && e.yields && !e.leaderless(): // another one is to
 	case next != nil:
 		e.ask(true, func(ctx context.Context) (*Record, int64, error) {
 			rev, err := e.ctl.change(ctx, v.rev, next, lease)

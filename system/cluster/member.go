@@ -60,6 +60,7 @@ func start(root *actor.RootContext, cfg Config, client *clientv3.Client, own *et
 	}
 	m := &Member{elector: e, root: root, pid: pid, end: func() {}}
 	e.self = actors.NewPeer(root, pid)
+	e.lead.Store(&lead{since: time.Now(), changed: make(chan struct{})})
 	e.holder = newHolder(e.ctl, cfg.Lease, e.self)
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(context.Background())
@@ -79,6 +80,9 @@ func (m *Member) Store() *system.Store {
 	}
 	return nil
 }
+
+// Yield has another node lead from now on, once all that this one has begun is answered; a group without another node in sync goes on as it is.
+func (m *Member) Yield() { m.root.Send(m.pid, yield{}) }
 
 // Close ends what the node does, gives its lease back so that another one can lead at once, and leaves.
 func (m *Member) Close() error {

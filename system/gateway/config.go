@@ -42,6 +42,11 @@ type Config struct {
 	// on it must take nothing from its master. It returns where its log ends. nil: no request may.
 	OnPromote func(ctx context.Context, expect messages.PhysicalOffset) (messages.PhysicalOffset, error)
 
+	// Door has the ports, which stay open while one Node follows another one; nil: the node opens and closes its own.
+	Door *Door
+	// Group, of a node of a replica group: who leads it. A Node whose BrokerID is not 0 relays what is for the leader; nil: nothing is.
+	Group *Group
+
 	Join      Join   // other name servers that the node registers at
 	HAAddress string // brokerIP2 and the port of replication, as replicas reach the broker
 

@@ -92,8 +92,10 @@ func (n *Node) Connections() int { return n.edge.Connections() }
 // Stop takes the node off the network in good order (see the gateway's Stop), then saves what the keepers have and ends
 // them. The store stays open; close it afterwards. When the context ends first, what is left is closed at once.
 func (n *Node) Stop(ctx context.Context) error {
-	n.unregister(ctx)
-	err := n.edge.Stop(ctx)
+	if n.cfg.Door == nil {
+		n.unregister(ctx)
+	}
+	err := n.closeEdge(ctx)
 	if saving := n.broker.Offsets.Save(ctx); !errors.Is(saving, messages.ErrClosed) {
 		err = errors.Join(err, saving)
 	}
@@ -223,7 +225,8 @@ func (n *Node) startNames() (err error) {
 		kv = n.file("kvConfig.json")
 	}
 	n.names, err = namesrv.Start(n.root, namesrv.Config{
-		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, Draining: n.draining.Load, Alone: n.cfg.Alone, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
+		Broker: n.broker, Disk: n.cfg.Disk, KVPath: kv, Draining: n.draining.Load, Relays: n.cfg.Group != nil,
+		Alone: n.cfg.Alone, HAAddress: n.cfg.HAAddress, OrderMessages: n.cfg.OrderMessages, Logger: n.broker.Logger,
 	})
 	n.stopping(err, func() error { return n.names.Close() })
 	return err
@@ -241,11 +244,13 @@ func (n *Node) listen() (err error) {
 	}
 	n.guard(n.ports)
 	n.audit(n.ports)
-	n.edge, err = edge.Start(n.root, opt, n.ports...)
-	n.stopping(err, func() error { return n.edge.Stop(context.Background()) })
+	n.edge, err = n.cfg.Door.serve(n.root, opt, edge.Service{
+		Ports: n.ports, TLS: opt.TLS, OnClosed: n.closed, OnTell: tell, Beat: remoting.RequestHeartbeat, Relay: n.relay(),
+	})
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	n.stopping(nil, func() error { return n.closeEdge(context.Background()) })
 	return nil
 }
 
@@ -259,6 +264,9 @@ func (n *Node) portsOf() ([]edge.Port, error) {
 	maps.Copy(all, admin.New(n.broker, n.cfg.Tools).Routes())
 	all[remoting.RequestPromoteBroker] = edge.Route{Handle: n.promoteRequest, Lane: edge.Slow}
 	all[remoting.RequestDrainBroker] = edge.Route{Handle: n.drainRequest, Lane: edge.Quick}
+	if n.cfg.Group != nil {
+		all[remoting.RequestRelayBroker] = edge.Route{Handle: n.relayRequest, Lane: edge.Quick}
+	}
 	for code, route := range n.cfg.Routes {
 		if _, taken := all[code]; taken || route.Handle == nil {
 			return nil, fmt.Errorf("%w: Routes: code %d is RocketMQ's, or has no handler", ErrConfig, code)

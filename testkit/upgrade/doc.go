@@ -11,6 +11,8 @@
 // What the test requires: no send failed after its retries; every message that was acknowledged is at the place that its answer named; in each
 // queue the messages of a sender stand in the order in which they were sent.
 //
+// A replica group has one broker, so a retry helps nobody there: clients that keep to the address of a drained leader are to see no error at all.
+//
 // Routes are asked for ten times a second there. UPGRADE_CLIENT=go has RocketMQ's Go client do the work instead, as it is: it asks
 // every 30 s, so each node serves 35 s on.
 package upgrade

@@ -2,9 +2,6 @@ package upgrade
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -38,13 +35,8 @@ func TestRocketMQsGoClientGoesThroughARollingUpgrade(t *testing.T) {
 		t.Skip("takes minutes: UPGRADE_CLIENT=go")
 	}
 	c := begin(t)
-	suite := filepath.Join(t.TempDir(), "suite")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", suite, ".")
-	build.Dir = filepath.Join("..", "conformance", "go")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	var said fixture.Said
-	load := exec.CommandContext(t.Context(), suite, "-namesrv", strings.Join(c.nameServers(), ","), "-load", topic)
+	load := clientOf(t, "go", c.nameServers())
 	load.Stdout, load.Stderr = &said, &said
 	require.NoError(t, load.Start())
 	for range fixture.Number(t, "UPGRADE_ROUNDS", 1) {

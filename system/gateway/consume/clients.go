@@ -105,11 +105,28 @@ func (c *Consumers) list(r *gateway.Request) {
 	}
 	a := r.Command.Answer(remoting.ResponseSuccess, "")
 	a.ExtFields = remoting.Ext{}
-	if err := a.EncodeBody(&remoting.ConsumerList{ConsumerIDList: group.ClientIDs()}); err != nil {
+	if err := a.EncodeBody(&remoting.ConsumerList{ConsumerIDList: idsOf(group)}); err != nil {
 		broker.Fail(r, err)
 		return
 	}
 	r.Answer(a)
+}
+
+// idsOf has one id for each connection, as the original; a client that another node relays for may have one to this node as well, and
+// counts once.
+func idsOf(group *messages.ConsumerGroup) (ids []string) {
+	seen := map[string]bool{}
+	for _, c := range group.Clients {
+		if conn, ok := c.Channel.(*gateway.Conn); !ok || !conn.Relayed() {
+			ids, seen[c.ID] = append(ids, c.ID), true
+		}
+	}
+	for _, id := range group.ClientIDs() {
+		if !seen[id] {
+			ids, seen[id] = append(ids, id), true
+		}
+	}
+	return ids
 }
 
 // checkConfig answers 46: whether the broker can filter as a consumer wants.

@@ -53,6 +53,9 @@ func (s *Server) route(r *gateway.Request) {
 func (s *Server) brokerData(now *state) remoting.BrokerData {
 	addrs := cloned(now.remote.brokers[s.b.BrokerName].addrs)
 	addrs[s.b.BrokerID] = s.b.Address
+	if _, known := addrs[0]; s.cfg.Relays && !known {
+		addrs[0] = s.b.Address
+	}
 	return remoting.BrokerData{BrokerAddrs: addrs, BrokerName: s.b.BrokerName, Cluster: s.b.ClusterName}
 }
 

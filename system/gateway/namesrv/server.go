@@ -25,6 +25,7 @@ type Config struct {
 	KVPath string   // of kvConfig.json
 
 	Draining  func() bool // nil, or tells whether producers are sent to other brokers
+	Relays    bool        // this node relays to whoever leads: while nobody has registered as that, it is named
 	Alone     func() bool // nil, or tells whether other name servers know more: who asks for a route is to ask one of them
 	HAAddress string      // where this node's broker replicates from: its slaves that register are told; empty: nowhere
 

@@ -1,0 +1,430 @@
+package gateway
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+// Relay is how a node hands requests on to the one that leads: each connection whose peer takes this node for the leader has a connection of its
+// own to it, so that to the leader it looks like the client's. Frames go both ways as they are, but for their numbers: signatures hold.
+type Relay struct {
+	// Takes tells which requests are handed on; it runs on the connection's reader, and does not keep the request.
+	Takes func(*remoting.Command) bool
+	// Leader is where the leader serves, empty while nobody is known to lead; changed is closed when that is over.
+	Leader func() (address string, changed <-chan struct{})
+	// Dial connects to it.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Hello makes the request with which a relaying connection begins. Only a node that leads answers it with SUCCESS, and it calls
+	// Conn.SetRelayed: so nothing is relayed twice.
+	Hello func() *remoting.Command
+	// Held is the code of requests that the leader may hold back: pulls.
+	Held int
+	// Patience is how long requests wait for somebody to lead; default 5 s, clients wait 3 s for a send.
+	Patience time.Duration
+	// Relayed counts requests that were to be handed on, Failed those of them that no leader was found for in time.
+	Relayed, Failed *atomic.Int64
+}
+
+const (
+	relayPatience = 5 * time.Second
+	// relayPause is between two attempts to reach whoever leads: it may be about to.
+	relayPause = 25 * time.Millisecond
+	// relayHandshake bounds connecting and the hello.
+	relayHandshake = time.Second
+	// maxRelayedHeld bounds the pulls that a connection may have waiting at the leader beside its requests in flight.
+	maxRelayedHeld = 4096
+	// maxRelayedCalls bounds what the leader may ask a client at a time.
+	maxRelayedCalls = 1024
+)
+
+var (
+	errNobodyLeads = errors.New("nobody leads")
+	errHello       = errors.New("the node there does not lead, or not yet")
+)
+
+// SetRelayed says that the peer is a node that relays: once this node does not lead any more the connection is closed.
+func (c *Conn) SetRelayed() { c.relayed.Store(true) }
+
+// Relayed tells whether the peer is a node that relays what a client sends.
+func (c *Conn) Relayed() bool { return c.relayed.Load() }
+
+// tunnel is the connection to the leader of one client's connection. Whoever makes it starts its goroutine.
+type tunnel struct {
+	conn   *Conn
+	relay  *Relay
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{} // one token: there is something to write
+
+	mu      sync.Mutex
+	ended   bool
+	last    int32
+	fresh   []int32            // not written yet, in order
+	pending map[int32]*Request // all that are not answered, by the number that the leader gets
+	calls   map[int32]int32    // of the leader's requests to the client: our number, its
+	replies []*remoting.Command
+}
+
+// relay hands a request on.
+func (c *Conn) relay(relay *Relay, r *Request) {
+	c.note(r)
+	if r.Code == relay.Held && c.parked.Load() < maxRelayedHeld {
+		r.Park() // it may be held
+	}
+	for {
+		t := c.tunnel.Load()
+		if t == nil {
+			t = &tunnel{conn: c, relay: relay, wake: make(chan struct{}, 1), pending: map[int32]*Request{}, calls: map[int32]int32{}}
+			t.ctx, t.cancel = context.WithCancel(context.Background())
+			if !c.tunnel.CompareAndSwap(nil, t) {
+				t.cancel()
+				continue
+			}
+			go t.run()
+		}
+		if t.take(r) {
+			return
+		}
+		c.tunnel.CompareAndSwap(t, nil)
+	}
+}
+
+// take queues a request; false: the tunnel has ended.
+func (t *tunnel) take(r *Request) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
+	for t.last++; t.pending[t.last] != nil; t.last++ {
+	}
+	t.pending[t.last] = r
+	t.fresh = append(t.fresh, t.last)
+	t.relay.Relayed.Add(1)
+	t.rouse()
+	return true
+}
+
+func (t *tunnel) rouse() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end lets nothing more in, and returns what is not answered, in its order.
+func (t *tunnel) end() (rest []*Request) {
+	t.cancel()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for _, id := range t.ids() {
+		rest = append(rest, t.pending[id])
+	}
+	clear(t.pending)
+	t.fresh = nil
+	return rest
+}
+
+func (t *tunnel) ids() []int32 {
+	ids := make([]int32, 0, len(t.pending))
+	for id := range t.pending {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b int32) int { return int(a - b) }) // a difference, as numbers may go round
+	return ids
+}
+
+// endTunnel ends the connection's tunnel; what is not answered is counted out.
+func (c *Conn) endTunnel() []*Request {
+	t := c.tunnel.Swap(nil)
+	if t == nil {
+		return nil
+	}
+	rest := t.end()
+	for _, r := range rest {
+		if r.parked {
+			r.parked = false
+			c.parked.Add(-1)
+		} else {
+			c.gate.inFlight.Add(-1)
+		}
+	}
+	return rest
+}
+
+// drop forgets requests that are counted out and will never be answered.
+func (c *Conn) drop(rest []*Request) {
+	for _, r := range rest {
+		if !r.settled.Swap(true) {
+			c.shared.large.give(r.large)
+		}
+	}
+}
+
+// run connects to whoever leads, again and again, while there is something to be answered.
+func (t *tunnel) run() {
+	defer t.cancel()
+	defer t.conn.tunnel.CompareAndSwap(t, nil)
+	for {
+		up, changed, err := t.connect()
+		if err != nil {
+			t.fail(err)
+			return
+		}
+		t.exchange(up, changed)
+		if !t.goesOn() {
+			return
+		}
+	}
+}
+
+// goesOn tells whether something waits for an answer; if not, the tunnel has ended. What was written is written again.
+func (t *tunnel) goesOn() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.pending) == 0 {
+		t.ended = true
+	}
+	t.fresh = t.ids()
+	clear(t.calls) // who has asked is gone
+	t.replies = nil
+	return !t.ended
+}
+
+// fail answers all that waits.
+func (t *tunnel) fail(err error) {
+	if t.ctx.Err() != nil {
+		return // somebody else has it
+	}
+	for _, r := range t.end() {
+		t.relay.Failed.Add(1)
+		r.Fail(remoting.ResponseServiceNotAvailable, "this node does not lead its group, and whoever does is not reached: "+err.Error())
+	}
+}
+
+// upstream is a connection to the leader.
+type upstream struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// connect tries for so long as requests may wait.
+func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
+	ctx, cancel := context.WithTimeout(t.ctx, cmp.Or(t.relay.Patience, relayPatience))
+	defer cancel()
+	for {
+		var address string
+		if address, changed = t.relay.Leader(); address == "" {
+			err = errNobodyLeads
+		} else if up, err = t.greet(ctx, address); err == nil {
+			return up, changed, nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(relayPause):
+		case <-ctx.Done():
+			return nil, nil, err
+		}
+	}
+}
+
+// greet connects, says that this is a relay, and by the client's last heartbeat whose.
+func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
+	ctx, cancel := context.WithTimeout(ctx, relayHandshake)
+	defer cancel()
+	sock, err := t.relay.Dial(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the leader: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = sock.SetDeadline(time.Unix(1, 0)) })()
+	up := &upstream{sock, bufio.NewReaderSize(sock, readBufferBytes)}
+	if err := t.hello(up); err != nil {
+		_ = sock.Close()
+		return nil, err
+	}
+	return up, nil
+}
+
+func (t *tunnel) hello(up *upstream) error {
+	hello := t.relay.Hello()
+	frame, err := hello.Append(nil)
+	if err == nil {
+		_, err = up.Write(frame)
+	}
+	if err != nil {
+		return fmt.Errorf("greet the leader: %w", err)
+	}
+	answer, err := remoting.ReadCommand(up.in, remoting.Limits{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("greet the leader: %w", err)
+	case answer.Code == remoting.ResponseRequestCodeNotSupported: // a leader of an earlier version; it relays nothing
+	case answer.Code != remoting.ResponseSuccess:
+		return errHello
+	}
+	if beat := t.conn.beat.Load(); beat != nil {
+		if frame, err = quietly(beat).Append(nil); err == nil {
+			_, err = up.Write(frame)
+		}
+	}
+	return err
+}
+
+// exchange passes frames on until the connection ends, or another node leads.
+func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
+	broken := make(chan struct{})
+	go func() {
+		defer close(broken)
+		t.receive(up)
+	}()
+	defer func() {
+		_ = up.Close()
+		<-broken
+	}()
+	for {
+		if t.write(up) != nil {
+			return
+		}
+		select {
+		case <-t.wake:
+		case <-changed:
+			return
+		case <-broken:
+			return
+		case <-t.ctx.Done():
+			return
+		}
+	}
+}
+
+// write sends what is fresh.
+func (t *tunnel) write(up *upstream) error {
+	out, over, odd := t.framed()
+	for _, r := range odd {
+		r.Fail(remoting.ResponseSystemError, "the request can't be framed")
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	err := up.SetWriteDeadline(time.Now().Add(t.conn.shared.opt.WriteTimeout))
+	if err == nil {
+		_, err = up.Write(out)
+	}
+	for _, r := range over {
+		r.OK(nil) // nothing is sent
+	}
+	return err
+}
+
+// framed are the frames of what is fresh, with the requests that are over with that: one-way ones, and those that have no frame.
+func (t *tunnel) framed() (out []byte, over, odd []*Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range t.fresh {
+		r, waits := t.pending[id]
+		if !waits {
+			continue
+		}
+		cmd := *r.Command
+		cmd.Opaque = id
+		next, err := cmd.Append(out)
+		switch {
+		case err != nil:
+			delete(t.pending, id)
+			odd = append(odd, r)
+			continue
+		case r.IsOneWay():
+			delete(t.pending, id)
+			over = append(over, r)
+		}
+		out = next
+	}
+	for _, cmd := range t.replies {
+		if next, err := cmd.Append(out); err == nil {
+			out = next
+		}
+	}
+	t.fresh, t.replies = nil, nil
+	return out, over, odd
+}
+
+// receive hands the leader's frames to the client.
+func (t *tunnel) receive(up *upstream) {
+	for {
+		cmd, err := remoting.ReadCommand(up.in, remoting.Limits{FrameBytes: t.conn.shared.opt.FrameBytes})
+		if err != nil || !t.room() {
+			return
+		}
+		if !cmd.IsResponse() {
+			t.ask(cmd)
+			continue
+		}
+		t.mu.Lock()
+		r := t.pending[cmd.Opaque]
+		delete(t.pending, cmd.Opaque)
+		t.mu.Unlock()
+		if r != nil {
+			cmd.Opaque = r.Opaque
+			r.Answer(cmd)
+		}
+	}
+}
+
+// room waits until the client takes its answers.
+func (t *tunnel) room() bool {
+	c := t.conn
+	if !c.Congested() {
+		return true
+	}
+	select {
+	case c.looks <- struct{}{}:
+		defer func() { <-c.looks }()
+		return c.room.await(func() bool { return !c.Congested() }, t.ctx.Done())
+	case <-t.ctx.Done():
+		return false
+	}
+}
+
+// ask hands on what the leader asks the client, with a number that this side has not given to anything else.
+func (t *tunnel) ask(cmd *remoting.Command) {
+	its := cmd.Opaque
+	cmd.Opaque = t.conn.opaque.Add(1)
+	if !cmd.IsOneWay() {
+		t.mu.Lock()
+		full := len(t.calls) >= maxRelayedCalls
+		if !full {
+			t.calls[cmd.Opaque] = its
+		}
+		t.mu.Unlock()
+		if full {
+			return // the leader's call has its own deadline
+		}
+	}
+	t.conn.send(cmd)
+}
+
+// answer hands a client's response on; false: it is not to something that the leader has asked.
+func (t *tunnel) answer(cmd *remoting.Command) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	its, asked := t.calls[cmd.Opaque]
+	if !asked || t.ended {
+		return false
+	}
+	delete(t.calls, cmd.Opaque)
+	cmd.Opaque = its
+	t.replies = append(t.replies, cmd)
+	t.rouse()
+	return true
+}

@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages/remoting"
+)
+
+const (
+	codeTell  = 901
+	codeGreet = 902
+	codeBeat  = remoting.RequestHeartbeat
+)
+
+// seat says who leads.
+type seat struct {
+	mu      sync.Mutex
+	address string
+	changed chan struct{}
+}
+
+func (s *seat) leader() (string, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.address, s.changed
+}
+
+func (s *seat) set(address string) {
+	s.leader()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.address = address
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// member is a gateway that leads or relays.
+type member struct {
+	*gateway.Gateway
+	name          string
+	seat          *seat
+	relayed, lost atomic.Int64
+	beats         chan string
+	held          chan *gateway.Request
+}
+
+func join(t *testing.T, name string, s *seat) *member {
+	t.Helper()
+	m := &member{name: name, seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100)}
+	m.Gateway = start(t, gateway.Options{}, gateway.Routes{})
+	m.pause(t)
+	return m
+}
+
+func (m *member) pause(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, m.Suspend(ctx))
+}
+
+func (m *member) serve(t *testing.T, leads bool) {
+	t.Helper()
+	s := gateway.Service{Beat: codeBeat, Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{
+		codeTell: {Handle: func(r *gateway.Request) {
+			a := r.Command.Answer(0, m.name)
+			a.Body = append([]byte(nil), r.Body...)
+			r.Answer(a)
+		}, Borrows: true},
+		codeBeat: {Lane: gateway.Ordered, Handle: func(r *gateway.Request) {
+			m.beats <- string(r.Body)
+			r.OK(nil)
+		}},
+		codeGreet: {Handle: func(r *gateway.Request) {
+			if !leads {
+				r.Fail(remoting.ResponseServiceNotAvailable, "")
+				return
+			}
+			r.Conn.SetRelayed()
+			r.OK(nil)
+		}},
+		remoting.RequestPullMessage: {Handle: func(r *gateway.Request) {
+			r.Park()
+			m.held <- r
+		}},
+	}}}}
+	if !leads {
+		s.Relay = &gateway.Relay{
+			Takes: func(c *remoting.Command) bool { return c.Code != codeGreet }, Held: remoting.RequestPullMessage, Leader: m.seat.leader, Patience: patience,
+			Dial: func(ctx context.Context, address string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "tcp", address)
+			},
+			Hello:   func() *remoting.Command { return remoting.NewRequest(codeGreet, nil) },
+			Relayed: &m.relayed, Failed: &m.lost,
+		}
+	}
+	require.NoError(t, m.Serve(s))
+}
+
+func (m *member) at() string { return m.Address(0).String() }
+
+func body(code int, opaque int32, text string) *remoting.Command {
+	c := request(code, opaque)
+	c.Body = []byte(text)
+	return c
+}
+
+func TestAConnectionOutlivesTheServiceBehindIt(t *testing.T) {
+	m := join(t, "first", new(seat))
+	m.serve(t, true)
+	p := dial(t, m.Gateway)
+	p.send(body(codeBeat, 1, "who"), body(codeTell, 2, "a"), request(remoting.RequestPullMessage, 3))
+	require.Equal(t, int32(1), p.read().Opaque)
+	require.Equal(t, "first", p.read().Remark)
+	require.Equal(t, "who", arrives(t, m.beats))
+	held := arrives(t, m.held)
+	paused := make(chan error, 1)
+	go func() { paused <- m.Suspend(t.Context()) }()
+	quiet(t, paused) // a request is not answered
+	held.OK(nil)
+	require.Equal(t, int32(3), p.read().Opaque)
+	require.NoError(t, arrives(t, paused))
+	p.send(body(codeTell, 4, "b"))
+	p.silent()
+	m.name = "second"
+	m.serve(t, true)
+	require.Equal(t, "second", p.read().Remark, "on the same connection")
+	require.Equal(t, "who", arrives(t, m.beats), "the new service knows who it is")
+}
+
+func TestRequestsForTheLeaderAreRelayedAndItReachesTheClient(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	p := dial(t, node.Gateway)
+	p.send(body(codeBeat, 1, "me"))
+	require.Equal(t, "me", arrives(t, node.beats), "by a heartbeat alone nobody takes this node for the leader")
+	require.Equal(t, int32(1), p.read().Opaque)
+	p.send(body(codeTell, 7, "x"), body(codeTell, 7, "y")) // nobody leads yet; the numbers of hostile peers may be the same
+	p.silent()
+	s.set(leader.at())
+	for _, want := range []string{"x", "y"} {
+		a := p.read()
+		require.Equal(t, []any{int32(7), "leader", want}, []any{a.Opaque, a.Remark, string(a.Body)})
+	}
+	require.Equal(t, "me", arrives(t, leader.beats))
+	p.send(request(remoting.RequestPullMessage, 9))
+	held := arrives(t, leader.held)
+	answer := held.Conn.Call(request(77, 0), patience)
+	asked := p.read()
+	require.Equal(t, 77, asked.Code)
+	reply := asked.Answer(0, "told")
+	p.send(reply)
+	got, err := answer.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "told", got.Remark)
+	held.OK(nil)
+	require.Equal(t, int32(9), p.read().Opaque)
+	require.EqualValues(t, 3, node.relayed.Load())
+	require.True(t, held.Conn.Relayed())
+	require.NoError(t, p.sock.Close())
+	arrives(t, held.Conn.Closed()) // with the client its connection to the leader ends
+}
+
+// What the leader has not answered goes to the next one, also to this node itself.
+func TestWhatIsNotAnsweredGoesToTheNextLeader(t *testing.T) {
+	s := new(seat)
+	first, second, node := join(t, "first", s), join(t, "second", s), join(t, "node", s)
+	first.serve(t, true)
+	second.serve(t, false)
+	node.serve(t, false)
+	s.set(first.at())
+	p := dial(t, node.Gateway)
+	p.send(request(remoting.RequestPullMessage, 1))
+	arrives(t, first.held)
+	s.set(second.at()) // which does not lead yet: nothing is relayed twice
+	quiet(t, second.held)
+	second.pause(t)
+	second.serve(t, true)
+	arrives(t, second.held)
+	node.pause(t)
+	node.serve(t, true)
+	held := arrives(t, node.held)
+	held.OK(nil)
+	require.Equal(t, int32(1), p.read().Opaque)
+	p.send(body(codeTell, 2, ""))
+	require.Equal(t, "node", p.read().Remark)
+	require.Zero(t, node.lost.Load())
+}
+
+func TestARelayedConnectionEndsWithTheLead(t *testing.T) {
+	s := new(seat)
+	leader := join(t, "leader", s)
+	leader.serve(t, true)
+	p, q := dial(t, leader.Gateway), dial(t, leader.Gateway)
+	p.send(request(codeGreet, 1))
+	require.Equal(t, 0, p.read().Code)
+	leader.pause(t)
+	leader.serve(t, false)
+	p.gone()
+	s.set("127.0.0.1:1") // nobody is there
+	q.send(request(codeGreet, 1))
+	require.Equal(t, remoting.ResponseServiceNotAvailable, q.read().Code)
+}
+
+func TestNobodyWaitsForALeaderForEver(t *testing.T) {
+	s := new(seat)
+	node := join(t, "node", s)
+	node.serve(t, false)
+	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
+		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Patience: time.Millisecond, Relayed: &node.relayed, Failed: &node.lost,
+	}}))
+	p := dial(t, node.Gateway)
+	for n := range int32(3) {
+		p.send(request(codeTell, n))
+		require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
+	}
+	require.EqualValues(t, 3, node.lost.Load())
+}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
+)
+
+// leaderlessAfter is how long readers are told to wait for the next leader.
+const leaderlessAfter = 10 * time.Second
+
+// lead is who leads, as this node knows it.
+type lead struct {
+	address string // of the leader's broker; empty: nobody, or this node
+	since   time.Time
+	changed chan struct{} // closed when there is a newer one
+}
+
+// tellLead publishes who leads, when that has changed.
+func (e *elector) tellLead() {
+	address := ""
+	if id := e.view.leader(); id != e.cfg.ID {
+		address = e.view.nodes[id].Broker
+	}
+	if before := e.lead.Load(); before.address != address {
+		e.lead.Store(&lead{address: address, since: time.Now(), changed: make(chan struct{})})
+		close(before.changed)
+	}
+}
+
+func (e *elector) leading() (string, <-chan struct{}) {
+	l := e.lead.Load()
+	return l.address, l.changed
+}
+
+func (e *elector) leaderless() bool {
+	l := e.lead.Load()
+	return l.address == "" && time.Since(l.since) >= leaderlessAfter
+}
+
+// successor tells whether another node can take over: it is in sync and alive.
+func (e *elector) successor() bool {
+	if e.view.record == nil {
+		return false
+	}
+	for _, id := range e.view.record.others(e.cfg.ID) {
+		if _, lives := e.view.nodes[id]; lives {
+			return true
+		}
+	}
+	return false
+}
+
+// handOver ends a leader's term in peace: clients' requests are answered while this node leads, then the lead is given up, and then the store
+// is closed, while the next leader opens its own.
+func (e *elector) handOver() {
+	t := e.term
+	e.cfg.Logger.Info().Int64("epoch", t.epoch).Msg("this node gives up the lead")
+	e.won, e.changing = 0, true
+	e.shown.Store(nil)
+	self, ctl := e.self, e.ctl
+	go func() {
+		self.Send(ended{term: t, err: actors.Protect("hand over", func() error { return t.handOver(ctl) })})
+	}()
+}
+
+func (t *term) handOver(ctl *control) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout/2)
+	defer cancel()
+	var err error
+	if t.serving != nil {
+		err = t.serving(ctx)
+		t.serving = nil
+	}
+	t.over.Store(true)
+	t.stop()
+	if b := t.begun.Load(); b != nil {
+		b.store.SetFlag(messages.FlagNotWriteable, ErrDeposed) // what is put from now on would be cut off
+	}
+	if gone := ctl.resign(ctx, t.epoch); gone != nil {
+		t.cfg.Logger.Warn().Err(gone).Msg("the lead is not given up: its lease passes")
+	}
+	if ended := t.end(changeGrace); err == nil {
+		err = ended
+	}
+	return err
+}

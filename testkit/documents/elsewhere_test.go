@@ -18,6 +18,7 @@ var notHere = []*struct {
 	look    func(t *testing.T, command string)
 	seen    bool
 }{
+	{`go test -run xxx -(bench|fuzz) .*`, "minutes: .ci/run does it for a moment", aMoment, false},
 	{`(\w+=\S+ )*go test .*`, "the tests of ./... are run by .ci/run; that their names are there is in testkit/tidy", nil, false},
 	{`\(cd (\S+) && go test \./\.\.\.\)`, "a module of its own, whose tests .ci/run runs", aModule, false},
 	{`(testkit/conformance/run-go\.sh|testkit/upgrade/versions\.sh|testkit/guide\.sh|testkit/console/run\.sh)( .*)?`, "a step of .ci/run", aStepOfCI, false},
@@ -57,6 +58,20 @@ func aModule(t *testing.T, command string) {
 	t.Helper()
 	require.FileExists(t, filepath.Join(root, regexp.MustCompile(`cd (\S+)`).FindStringSubmatch(command)[1], "go.mod"))
 	requireInCI(t, `(cd "$module" && go vet ./... && go test ./...)`)
+}
+
+// aMoment: .ci/run has the benchmark or the fuzz target, for a shorter time.
+func aMoment(t *testing.T, command string) {
+	t.Helper()
+	m := regexp.MustCompile(`(-bench|-fuzz) (?:'([^']+)'|(\S+)).* (\./\S+)$`).FindStringSubmatch(command)
+	require.NotNil(t, m, command)
+	switch tree := strings.Split(m[4], "/")[1]; {
+	case m[1] == "-fuzz" || tree == "system":
+		requireInCI(t, "go test -run xxx "+m[1]+" "+m[2]+m[3]+" ")
+	default:
+		requireInCI(t, "go test -run xxx -bench . ")
+		requireInCI(t, " ./"+tree+"/...")
+	}
 }
 
 func aStepOfCI(t *testing.T, command string) {

@@ -78,6 +78,12 @@ func (r *rehearsal) eventually(line string) {
 	require.Eventually(r.t, func() bool { return r.command(line).Run() == nil }, 30*time.Second, 50*time.Millisecond, line)
 }
 
+// dispatched waits until consumers find what has been sent: who types takes longer than that.
+func (r *rehearsal) dispatched() {
+	r.t.Helper()
+	r.eventually("curl -s http://127.0.0.1:10914/metrics | grep -q '^actormq_dispatch_lag_bytes 0$'")
+}
+
 func (r *rehearsal) command(line string) *exec.Cmd {
 	for _, word := range slices.Sorted(maps.Keys(r.words)) {
 		line = regexp.MustCompile(`\b`+word+`\b`).ReplaceAllLiteralString(line, r.words[word])

@@ -19,6 +19,7 @@ func firstNode(r *rehearsal) {
 	r.documented("go run ./cmd/actormq node")
 	n := r.start(`cd ROOT && ACTORMQ_STOREPATHROOTDIR="$OLDPWD/store" exec go run ./cmd/actormq node`)
 	r.runs(`bin/actormq produce --topic orders --tag new --key 4711 "two coffees" "one tea"`, `^SEND_OK id=\S+ broker=broker-a queue=\d offset=0\nSEND_OK id=\S+ broker=broker-a queue=\d offset=0$`)
+	r.dispatched()
 	r.runs("bin/actormq consume --topic orders", "tag=new keys=4711 .*two coffees", "one tea")
 	r.runsAs("bin/actormq consume --topic orders --follow", "bin/actormq consume --topic orders --follow > followed & "+
 		"until grep -q tea followed; do sleep 0.05; done; kill -INT $!; wait $!") // until Ctrl-C
@@ -57,6 +58,7 @@ func tools(r *rehearsal) {
 	r.sh("actormq produce --topic orders --key 4711 a b c --json", "msgId")
 	id := regexp.MustCompile(`"msgId":"(\w+)"`).FindStringSubmatch(r.out)
 	require.NotNil(r.t, id, r.out)
+	r.dispatched()
 	r.sh("actormq consume --topic orders --group billing", "(?s)\\ba\n.*\\bb\n.*\\bc\n")
 	r.sh("actormq topic list", "orders")
 	r.sh("actormq group list", "billing")
@@ -209,7 +211,7 @@ func moving(r *rehearsal) {
 	r.runs("actormq cluster promote --expect-offset N")
 	master.stop(syscall.SIGTERM)
 	r.eventually("actormq produce --topic orders --namesrv 127.0.0.1:29876 d")
-	r.sh("actormq consume --topic orders --namesrv 127.0.0.1:29876 | wc -l", "^4$")
+	r.eventually("test $(actormq consume --topic orders --namesrv 127.0.0.1:29876 | wc -l) = 4")
 	slave.stop(syscall.SIGTERM)
 }
 

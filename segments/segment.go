@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/actormq/actormq/segments/vfs"
@@ -37,6 +38,9 @@ type Segment struct {
 	mapping vfs.Mapping
 	data    []byte
 	buffer  atomic.Pointer[offheap.Memory] // where its owner writes until it is full; nil: into the map
+
+	prepared  atomic.Int64 // bytes that may be written through the map
+	preparing sync.Mutex   // held while zeros are written at prepared
 
 	wrote atomic.Int64 // readable bytes; stored after the bytes themselves
 	refs  atomic.Int64 // 1 for the owner, 1 for each holder; unmapped at 0
@@ -103,6 +107,7 @@ func open(f vfs.File, start, size int64) (*Segment, error) {
 func newSegment(f vfs.File, m vfs.Mapping, start int64) *Segment {
 	s := &Segment{start: start, path: f.Name(), file: f, mapping: m, data: m.Bytes()}
 	s.refs.Store(1)
+	s.prepared.Store(s.Size())
 	return s
 }
 

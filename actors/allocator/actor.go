@@ -49,6 +49,7 @@ const (
 	defaultRetryPause = time.Second
 	slowAllocation    = 100 * time.Millisecond
 	reminderInterval  = time.Minute // between lines that say that it still fails
+	stepBytes         = 256 << 10   // populated in one call
 	atOnceBytes       = 2 << 20     // populated before a segment is handed over: a store is open after a moment
 )
 
@@ -224,8 +225,11 @@ func (a *Actor) make(start int64) (*segments.Segment, error) {
 		a.takeBack(buffer)
 		return nil, err
 	}
-	if buffer != nil {
+	switch {
+	case buffer != nil:
 		s.Attach(buffer)
+	case !a.cfg.WriteFirstWindow && a.cfg.WindowBytes > 0: // with SYNC_FLUSH the writer does not write through the map
+		s.WriteAhead()
 	}
 	if err := a.moveIn(s, draft, final); err != nil {
 		a.takeBack(s.Detach())
@@ -283,7 +287,7 @@ func (a *Actor) atOnce(s *segments.Segment) int64 {
 
 func (a *Actor) atOncePages(s *segments.Segment, now bool) error {
 	if n := a.atOnce(s); now && n > 0 {
-		return s.Populate(0, n)
+		return populate(s, 0, n)
 	}
 	return nil
 }
@@ -305,8 +309,24 @@ func (a *Actor) populate(s *segments.Segment, from, n int64) bool {
 		return false
 	}
 	defer s.Release()
-	if err := actors.Protect("populate pages", func() error { return s.Populate(from, n) }); err != nil {
+	if err := actors.Protect("populate pages", func() error { return populate(s, from, n) }); err != nil {
 		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", from).Msg("populating pages failed")
 	}
 	return true
+}
+
+// populate goes in steps: during each of them the system lets nobody change the process's memory, and the writer, when it is there
+// already, prepares its pages itself.
+func populate(s *segments.Segment, from, n int64) error {
+	for end := from + n; from < end; {
+		to := min(from+stepBytes-from%stepBytes, end)
+		if err := s.Prepare(to); err != nil {
+			return err
+		}
+		if err := s.Populate(from, to-from); err != nil {
+			return err
+		}
+		from = max(to, s.Wrote())
+	}
+	return nil
 }

@@ -86,6 +86,7 @@ func (a *appender) append(p *messages.PutMessage) error {
 	if a.seg == nil || a.short || a.pos+n+record.BlankBytes > int64(len(a.data)) {
 		return errNoRoom
 	}
+	a.ahead(n + record.BlankBytes)
 	next := a.offsets[p.Queue]
 	if next == nil {
 		next = new(messages.QueueOffset)
@@ -117,6 +118,14 @@ func (a *appender) append(p *messages.PutMessage) error {
 		PhysicalOffset: first, QueueOffset: at, Bytes: int32(n), Count: p.Count, StoreTimestampMs: a.storeMs,
 	}
 	return nil
+}
+
+// ahead makes sure that the next n bytes may be written through the map. Mostly the allocator has been there; else they are prepared
+// here, which takes as long as it takes for 256 KiB. A failure only costs page faults.
+func (a *appender) ahead(n int64) {
+	if to := a.pos + n; to > a.seg.Prepared() {
+		_ = a.seg.Prepare(min(to, a.seg.Size()))
+	}
 }
 
 // lay copies records behind the tail, the size of the first one last: before it is there, a process that is killed leaves what
@@ -197,6 +206,7 @@ func (a *appender) finish() {
 		return
 	}
 	if rest := int64(len(a.data)) - a.pos; rest >= record.BlankBytes {
+		a.ahead(record.BlankBytes)
 		record.AppendBlank(a.data[a.pos:a.pos], int32(rest))
 	}
 	a.pos = int64(len(a.data))

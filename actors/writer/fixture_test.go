@@ -50,6 +50,7 @@ type rigOptions struct {
 	crowded    func() bool
 	rebuild    func() (map[messages.QueueKey]messages.QueueOffset, error)
 	window     int64
+	segment    int64 // bytes; 0: segmentBytes
 	retryPause time.Duration
 	nowMs      func() int64
 }
@@ -59,8 +60,11 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 	if opt.disk == nil {
 		opt.disk = memfs.New()
 	}
+	if opt.segment == 0 {
+		opt.segment = segmentBytes
+	}
 	r := &rig{t: t, disk: opt.disk, failure: make(chan struct{}), pids: map[string]*actor.PID{}}
-	log, foreign, err := commitlog.Open(r.disk, "store/commitlog", segmentBytes)
+	log, foreign, err := commitlog.Open(r.disk, "store/commitlog", opt.segment)
 	require.NoError(t, err)
 	require.Empty(t, foreign)
 	require.NoError(t, r.disk.MkdirAll("store"))
@@ -70,7 +74,7 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 	quiet := zerolog.New(io.Discard)
 
 	alloc := r.spawn("allocator", allocator.New(allocator.Config{
-		Disk: r.disk, Dir: "store/commitlog", PrepareDir: "store/prepare", SegmentBytes: segmentBytes,
+		Disk: r.disk, Dir: "store/commitlog", PrepareDir: "store/prepare", SegmentBytes: opt.segment,
 		WindowBytes: opt.window, RetryPause: opt.retryPause, Log: quiet,
 	}), mailbox.New(mailbox.Options{}))
 	r.flushed = flusher.New(flusher.Config{
@@ -155,7 +159,7 @@ func (r *rig) records() []messages.StoredMessage {
 		rec, kind, err := record.Parse(s.Bytes, true)
 		require.NoError(r.t, err, "offset %d", off)
 		if kind == record.KindBlank {
-			off = r.log.SegmentStart(off) + segmentBytes
+			off = r.log.SegmentStart(off) + messages.PhysicalOffset(r.log.SegmentBytes())
 		} else {
 			require.Equal(r.t, off, rec.PhysicalOffset)
 			all = append(all, rec.Stored())

@@ -27,6 +27,7 @@ func (w *Actor) appendReplica(m *messages.AppendReplica) bool {
 		}
 		t.pos = int64(m.At) - t.seg.Start()
 	}
+	t.ahead(int64(len(m.Bytes)))
 	copy(t.data[t.pos:], m.Bytes)
 	t.pos += int64(len(m.Bytes))
 	t.learn()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 )
 
 // ErrMessageID says that a string is no offset message id.
@@ -42,8 +43,11 @@ func AppendOffsetMessageID(dst []byte, store netip.AddrPort, at PhysicalOffset) 
 	}
 	raw = binary.BigEndian.AppendUint32(raw, uint32(store.Port()))
 	raw = binary.BigEndian.AppendUint64(raw, uint64(at))
-	for _, b := range raw {
-		dst = append(dst, upperHex[b>>4], upperHex[b&15])
+	from := len(dst)
+	dst = slices.Grow(dst, 2*len(raw))[:from+2*len(raw)]
+	text := dst[from:]
+	for i, b := range raw {
+		text[2*i], text[2*i+1] = upperHex[b>>4], upperHex[b&15]
 	}
 	return dst
 }

@@ -43,7 +43,7 @@ func (c *Conn) read() error {
 		if err != nil {
 			return err
 		}
-		if n := c.whole(); n > 0 && large == 0 {
+		if n := c.fill(); n > 0 && large == 0 {
 			if err := c.view(n, limits); err != nil {
 				return err
 			}
@@ -115,6 +115,23 @@ func (c *Conn) whole() int {
 		return 0
 	}
 	return lengthBytes + int(frame)
+}
+
+// fill waits until all of the next frame is in the buffer, and returns its size; 0: it is too large, or does not come.
+func (c *Conn) fill() int {
+	const lengthBytes = 4
+	word, err := c.in.Peek(lengthBytes)
+	if err != nil {
+		return 0 // the frame reader meets the same error and words it
+	}
+	n := lengthBytes + int64(binary.BigEndian.Uint32(word))
+	if n > int64(c.in.Size()) || n > lengthBytes+int64(c.shared.opt.FrameBytes) {
+		return 0
+	}
+	if _, err := c.in.Peek(int(n)); err != nil {
+		return 0 // likewise
+	}
+	return int(n)
 }
 
 // admitLarge waits for the next frame and, if it is a large one, for its part of the common budget. The frame must then

@@ -105,7 +105,7 @@ func ToExt(h Header) Ext {
 func (c *Command) appendFields(dst []byte, h Header) []byte {
 	f := fieldsPool.Get().(*Fields)
 	f.encoding, f.wire, f.binary, f.first = true, dst, c.Binary, true // dst has the prefix, so it is not nil
-	if h != nil {
+	if f.typed = h != nil; f.typed {
 		h.Fields(f)
 	} else {
 		for i := range c.ExtFields {
@@ -138,6 +138,7 @@ type Fields struct {
 	wire   []byte // nil: into ext
 	binary bool   // the codec
 	first  bool   // nothing is written yet
+	typed  bool   // names are those of a header of ours: they need no escapes
 	digits [20]byte
 }
 
@@ -268,6 +269,10 @@ func (f *Fields) name(name string) {
 		f.wire = append(f.wire, ',')
 	}
 	f.first = false
+	if f.typed {
+		f.wire = append(append(append(f.wire, '"'), name...), '"', ':')
+		return
+	}
 	f.wire = append(fastjson.AppendString(f.wire, name), ':')
 }
 

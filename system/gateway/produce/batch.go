@@ -16,10 +16,11 @@ func (p *Producers) putBatch(r *gateway.Request, h *remoting.SendMessageHeader, 
 	p.b.Store.PutBatchAsync(m, messages.Properties(h.Properties).Waits(), p.deadline(r.At), d.tell)
 }
 
-// batchIDs are the offset ids of a stored batch with commas, in order, by the sizes of its records.
-func batchIDs(sizes []int32, host netip.AddrPort, at messages.PhysicalOffset) string {
-	const longest = 57 // of an IPv6 address, and the comma
-	ids := make([]byte, 0, longest*len(sizes))
+// longestID is an offset id of an IPv6 address, and a comma.
+const longestID = 57
+
+// appendBatchIDs appends the offset ids of a stored batch with commas, in order, by the sizes of its records.
+func appendBatchIDs(ids []byte, sizes []int32, host netip.AddrPort, at messages.PhysicalOffset) []byte {
 	for i, size := range sizes {
 		if i > 0 {
 			ids = append(ids, ',')
@@ -27,5 +28,5 @@ func batchIDs(sizes []int32, host netip.AddrPort, at messages.PhysicalOffset) st
 		ids = messages.AppendOffsetMessageID(ids, host, at)
 		at += messages.PhysicalOffset(size)
 	}
-	return string(ids)
+	return ids
 }

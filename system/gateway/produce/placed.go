@@ -18,6 +18,7 @@ type placed struct {
 	half      bool    // of a transaction
 	batch     bool    // the answer names each message
 	sizes     []int32 // of the records of a batch
+	ids       []byte  // what the answer calls the messages
 
 	pushed  bool  // a reply: what is answered is whether it was pushed
 	pushErr error // why it was not
@@ -36,15 +37,22 @@ func (p *Producers) placed(r *gateway.Request, topic string, queueID int32) *pla
 	return d
 }
 
-// mostSizes is the memory for a batch that is kept for the next one.
-const mostSizes = 1024
+// The memory for a batch that is kept for the next one.
+const (
+	mostSizes   = 1024
+	mostIDBytes = mostSizes * longestID
+)
 
 func (d *placed) recycle() {
 	sizes := d.sizes[:0]
 	if cap(sizes) > mostSizes {
 		sizes = nil
 	}
-	*d = placed{producers: d.producers, tell: d.tell, sizes: sizes}
+	ids := d.ids[:0]
+	if cap(ids) > mostIDBytes {
+		ids = nil
+	}
+	*d = placed{producers: d.producers, tell: d.tell, sizes: sizes, ids: ids}
 	d.producers.pool.Put(d)
 }
 
@@ -72,6 +80,10 @@ func (d *placed) done(result messages.PutResult, err error) {
 			t.Stored(result, d.sizes, d.r.At)
 		}
 	}
+	if d.r.IsOneWay() {
+		d.r.Reply(code, remark, nil)
+		return
+	}
 	d.answer = remoting.SendMessageAnswer{
 		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.Policy().TraceOff,
 	}
@@ -79,9 +91,12 @@ func (d *placed) done(result messages.PutResult, err error) {
 	case !result.Status.Stored():
 		d.answer.MsgID, d.answer.QueueOffset = "0", 0
 	case d.batch:
-		d.answer.MsgID = batchIDs(d.sizes, p.b.StoreHost, result.PhysicalOffset)
+		d.ids = appendBatchIDs(d.ids, d.sizes, p.b.StoreHost, result.PhysicalOffset)
 	default:
-		d.answer.MsgID = messages.OffsetMessageID(p.b.StoreHost, result.PhysicalOffset)
+		d.ids = messages.AppendOffsetMessageID(d.ids, p.b.StoreHost, result.PhysicalOffset)
+	}
+	if result.Status.Stored() {
+		d.answer.MsgID = string(messages.ViewProperties(d.ids)) // not copied: it is in the frame when Reply returns
 	}
 	d.r.Reply(code, remark, &d.answer)
 }

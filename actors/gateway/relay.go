@@ -283,29 +283,31 @@ func (t *tunnel) hello(up *upstream) error {
 
 // exchange passes frames on until the connection ends, or another node leads.
 func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
-	broken := make(chan struct{})
+	broken, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(broken)
 		t.receive(up)
 	}()
-	defer func() {
-		_ = up.Close()
-		<-broken
-	}()
-	for {
-		if t.write(up) != nil {
-			return
+	go func() { // a leader that takes nothing holds up nobody once another one leads
+		defer close(closed)
+		select {
+		case <-changed:
+		case <-broken:
+		case <-t.ctx.Done():
 		}
+		_ = up.Close()
+	}()
+	for t.write(up) == nil {
 		select {
 		case <-t.wake:
-		case <-changed:
-			return
+			continue
 		case <-broken:
-			return
-		case <-t.ctx.Done():
-			return
 		}
+		break
 	}
+	_ = up.Close()
+	<-broken
+	<-closed
 }
 
 // write sends what is fresh.

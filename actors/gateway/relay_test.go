@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -214,6 +215,23 @@ func TestARelayedConnectionEndsWithTheLead(t *testing.T) {
 	s.set("127.0.0.1:1") // nobody is there
 	q.send(request(codeGreet, 1))
 	require.Equal(t, remoting.ResponseServiceNotAvailable, q.read().Code)
+}
+
+func TestANodeThatRelaysChecksFirst(t *testing.T) {
+	s := new(seat)
+	node := join(t, "node", s)
+	require.NoError(t, node.Serve(gateway.Service{
+		Ports: []gateway.Port{{
+			Name: "test", Routes: gateway.Routes{codeTell: {}}, Check: func(*gateway.Request) error { return errors.New("who are you") },
+		}},
+		Relay: &gateway.Relay{
+			Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Relayed: &node.relayed, Failed: &node.lost,
+		},
+	}))
+	p := dial(t, node.Gateway)
+	p.send(request(codeTell, 1))
+	require.Equal(t, "who are you", p.read().Remark)
+	require.Zero(t, node.relayed.Load())
 }
 
 func TestNobodyWaitsForALeaderForEver(t *testing.T) {

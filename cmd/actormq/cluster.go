@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -94,6 +95,7 @@ type clusterNode struct {
 	log   zerolog.Logger
 	door  *gateway.Door                       // its ports stay open while the role changes
 	tls   func() (server, client *tls.Config) // of the nodes among themselves; nil: none
+	over  atomic.Bool                         // the process ends
 	ready func(*node)
 	first sync.Once
 }
@@ -158,6 +160,7 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	}
 	cancel() // a second signal ends the process at once
 	log.Info().Msg("stopping")
+	n.over.Store(true)
 	return member.Close()
 }
 
@@ -229,6 +232,9 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 	n.first.Do(func() { n.ready(x) })
 	return func(ctx context.Context) error {
 		err := x.leave(ctx)
+		if n.over.Load() {
+			go n.closeDoor() // no client waits for the rest; whoever ends the process waits for this
+		}
 		n.conf = x.conf.Load() // the next role has what this one was told
 		return err
 	}, nil

@@ -184,8 +184,10 @@ func TestADrainedLeaderServesThoseWhoKeepToIt(t *testing.T) {
 	require.Equal(t, []string{"faithful@1"}, who.ConsumerIDList)
 	f.goesOn(200)
 	f.stopSending()
+	began = time.Now()
 	g.Terminate(first)
 	g.Ended(first)
+	t.Logf("the drained node has ended after %v", time.Since(began).Round(time.Millisecond))
 }
 
 // stopSending ends the clients once all that was acknowledged is read.

@@ -130,6 +130,11 @@ func (w *Walk) segment(seg *segments.Segment, pos *int64, fn func(*Item) error) 
 	end := seg.Start() + int64(len(data))
 	var it Item
 	for *pos < end && err == nil {
+		if end-*pos >= aheadBytes {
+			if err = w.sound(data, seg, pos, fn); err != nil || *pos >= end {
+				break
+			}
+		}
 		b := data[*pos-seg.Start():]
 		it.From = messages.PhysicalOffset(*pos)
 		it.Err = w.parse(b, seg, &it)
@@ -146,8 +151,8 @@ func (w *Walk) segment(seg *segments.Segment, pos *int64, fn func(*Item) error) 
 
 // parse reads a record or blank at the start of b.
 func (w *Walk) parse(b []byte, seg *segments.Segment, it *Item) error {
-	r, kind, err := record.Parse(b, w.CheckCRC)
-	it.Record = r
+	r := &it.Record
+	kind, err := r.Parse(b, w.CheckCRC)
 	if err != nil {
 		return err
 	}

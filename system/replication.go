@@ -82,7 +82,7 @@ func (s *Store) spawnFollower() error {
 		flusher = s.cast.ports[actors.RoleFlusher]
 	}
 	s.follower = ha.NewFollower(ha.FollowerConfig{
-		Log: s.log, Writer: s.writer, Flusher: flusher, Master: o.HAMaster, FullCopy: o.HAFullCopy, Heartbeat: o.HAHeartbeat,
+		Log: s.log, Writer: s.writer, Appended: s.behind, Flusher: flusher, Master: o.HAMaster, FullCopy: o.HAFullCopy, Heartbeat: o.HAHeartbeat,
 		Housekeeping: o.HAHousekeeping, Group: o.Group, Confirmed: s.onConfirmed,
 		Logger: o.Logger.With().Str("role", string(actors.RoleFollower)).Logger(),
 	})

@@ -58,7 +58,8 @@ type Store struct {
 	written    *actors.Bell // rung when more is to be committed; nil without a transient store pool
 	// grownReplicas is rung like grown, for the replicator.
 	grownReplicas *actors.Bell
-	flushBell     *actors.Bell // rung when a flush need not wait for the timer; nil: never
+	behind        []*actors.Bell // of a slave: rung by the follower instead of the writer
+	flushBell     *actors.Bell   // rung when a flush need not wait for the timer; nil: never
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 

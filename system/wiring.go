@@ -280,6 +280,9 @@ func (s *Store) spawnWriter() error {
 		conf.MaxLightQueues = o.MaxLightQueues
 	}
 	s.replicated(&conf)
+	if conf.Follower {
+		s.behind, conf.Appended = conf.Appended, nil
+	}
 	w := writer.New(conf)
 	s.writer = mailbox.New(mailbox.Options{
 		Gate: s.cast.gate, TimeQueueing: true, Limit: o.MaxPendingPuts + 1024, InlineBatches: inlineBatches, Receiver: w,

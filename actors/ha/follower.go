@@ -19,6 +19,8 @@ import (
 type FollowerConfig struct {
 	Log    *commitlog.Log
 	Writer *mailbox.Combining // takes AppendReplica
+	// Appended are rung when the log has grown, behind the acknowledgement: nobody who follows the log goes before the master.
+	Appended []*actors.Bell
 	// Flusher, when set, is waited for before bytes are acknowledged (SYNC_FLUSH); nil: written is enough, as in RocketMQ.
 	Flusher *mailbox.Combining
 	Master  string // host:port of the master's replication port (haMasterAddress); empty: FollowMaster tells it

@@ -111,9 +111,14 @@ func (s *sender) reports() error {
 		s.r.node = node
 	}
 	var b [reportBytes]byte
+	due := time.Time{}
 	for first := true; ; first = false {
-		if err := s.r.conn.SetReadDeadline(time.Now().Add(s.cfg.Housekeeping)); err != nil {
-			return err
+		// Set now and then, not for each report: a replica is dropped when it is silent for so long, or an eighth more.
+		if now := time.Now(); now.Add(s.cfg.Housekeeping).After(due) {
+			due = now.Add(s.cfg.Housekeeping + s.cfg.Housekeeping/8)
+			if err := s.r.conn.SetReadDeadline(due); err != nil {
+				return err
+			}
 		}
 		if _, err := io.ReadFull(s.sock, b[:]); err != nil {
 			return fmt.Errorf("no report: %w", err)

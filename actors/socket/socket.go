@@ -6,7 +6,7 @@ import (
 )
 
 // directBytes is the most that a call copies without the runtime's knowledge: the collector waits for it.
-const directBytes = 64 << 10
+const directBytes = 256 << 10
 
 // Socket is a connection as its reader and its writer see it: at most one goroutine reads, and one writes, at a time.
 type Socket struct {
@@ -81,6 +81,19 @@ func (s *Socket) Write(parts *net.Buffers) (int64, error) {
 		consume(parts, n)
 	}
 	return sum, nil
+}
+
+// Offer writes as much of the parts as the peer takes at once, without waiting; what is left in them is for Write. It leaves all of
+// them where the connection can't be used directly.
+func (s *Socket) Offer(parts *net.Buffers) error {
+	for s.direct != nil && len(*parts) > 0 && len(*parts) <= maxParts {
+		n, err := s.write(*parts, false)
+		if n == 0 || err != nil {
+			return err
+		}
+		consume(parts, n)
+	}
+	return nil
 }
 
 // write makes one call that writes something; 0 without an error where package net is to word the error.

@@ -119,6 +119,7 @@ func TestEveryPageSaysWhatThereIs(t *testing.T) {
 	require.NoError(t, err)
 	w.put("%DLQ%billing", messages.Message{Body: []byte("dead"), Properties: properties(messages.PropertyRetryTopic, "orders")})
 	require.Equal(t, 0, int(at.PhysicalOffset))
+	require.Eventually(t, func() bool { return len(w.node.Store.Cleaning().Disks) > 0 }, time.Minute, time.Millisecond, "the disks are looked at")
 	for path, parts := range map[string][]string{
 		"/console/":                                               {"Messages in", "Time of a send", "billing", "takes nothing that was acknowledged", "<svg", "1.2.3", "takes messages"},
 		"/console/topics":                                         {"orders", "later", "read, write"},

@@ -228,7 +228,7 @@ func (a *Actor) make(start int64) (*segments.Segment, error) {
 	switch {
 	case buffer != nil:
 		s.Attach(buffer)
-	case !a.cfg.WriteFirstWindow && a.cfg.WindowBytes > 0: // with SYNC_FLUSH the writer does not write through the map
+	case !a.cfg.WriteFirstWindow && !a.cfg.Warm && a.cfg.WindowBytes > 0: // SYNC_FLUSH does not write through the map
 		s.WriteAhead()
 	}
 	if err := a.moveIn(s, draft, final); err != nil {

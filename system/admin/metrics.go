@@ -236,6 +236,7 @@ func (c *collector) node() {
 	c.count(relayed, b.Relayed.Failed.Load(), "failed")
 	c.count(limited, b.Limited.Messages.Load(), "messages")
 	c.count(limited, b.Limited.Bytes.Load(), "bytes")
+	c.count(limited, b.Limited.Kept.Load(), "kept")
 	c.count(gotMessages, totals.GetTotal)
 	c.count(connections, int64(c.cfg.Node.Connections()))
 	c.count(topicCount, int64(b.Topics.Len()))

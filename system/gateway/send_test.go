@@ -315,4 +315,14 @@ func TestALimitOfATopicRefusesWhatIsMore(t *testing.T) {
 	policy.Limits = nil
 	w.node.Broker().SetPolicy(policy)
 	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "b", "e", "1")).Code)
+	policy.Limits, err = broker.ParseLimits("T=,,6")
+	require.NoError(t, err)
+	w.node.Broker().SetPolicy(policy)
+	require.NoError(t, w.node.Broker().Store.AwaitDispatched(t.Context()))
+	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "b", "e", "0")).Code, "the sixth")
+	require.NoError(t, w.node.Broker().Store.AwaitDispatched(t.Context()))
+	a = c.ask(sending("T", "b", "e", "1"))
+	require.Equal(t, remoting.ResponseServiceNotAvailable, a.Code)
+	require.Contains(t, a.Remark, "T keeps 6 messages")
+	require.EqualValues(t, 1, w.node.Broker().Limited.Kept.Load())
 }

@@ -147,7 +147,7 @@ type Broker struct {
 	OnPolicy     func()              // nil, or is called after each change of the policy
 
 	// Limited counts the sends that were refused by a limit of their topic.
-	Limited struct{ Messages, Bytes atomic.Int64 }
+	Limited struct{ Messages, Bytes, Kept atomic.Int64 }
 
 	// Relayed counts the requests that were to be handed on to whoever leads the group, and those of them that no leader was found for in time.
 	Relayed struct{ All, Failed atomic.Int64 }

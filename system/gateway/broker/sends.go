@@ -23,17 +23,32 @@ func (b *Broker) Admit(at time.Time, unrouted bool) error {
 }
 
 // Limit counts a send of a client, of so many messages and bytes, and refuses it with ErrLimited when that is more than the topic's limit
-// allows, with a code on which clients try again, at another broker if there is one.
+// allows, with a code on which clients try again, at another broker if there is one. Sends that are under way at the same time may
+// exceed the quota of messages kept by as many as they are.
 func (b *Broker) Limit(topic string, count, bytes int, at time.Time, client string) error {
 	own := b.Topics.IsSystem(topic) || messages.IsGroupTopic(topic)
-	err := b.Policy().Limits.Take(topic, own, count, bytes, at)
+	err := b.Policy().Limits.Take(topic, own, count, bytes, at, b.kept)
 	if err != nil {
-		if errors.Is(err, errLimitedBytes) {
+		switch {
+		case errors.Is(err, errLimitedBytes):
 			b.Limited.Bytes.Add(1)
-		} else {
+		case errors.Is(err, errLimitedKept):
+			b.Limited.Kept.Add(1)
+		default:
 			b.Limited.Messages.Add(1)
 		}
 		b.Noise.Warn().Err(err).Str("client", client).Msg("a send is refused")
 	}
 	return err
+}
+
+// kept is how many messages the queues of a topic hold.
+func (b *Broker) kept(topic string) (n int64) {
+	cfg, _ := b.Topics.Lookup(topic)
+	for id := range int32(max(cfg.ReadQueueNums, cfg.WriteQueueNums)) {
+		key := messages.QueueKey{Topic: topic, QueueID: id}
+		lowest := b.Store.MinOffset(key) // first: both only rise
+		n += int64(b.Store.MaxOffset(key) - lowest)
+	}
+	return n
 }

@@ -108,7 +108,7 @@ var keys = slices.Concat([]keyDef{
 	{"enablePropertyFilter", "false", "serve subscriptions by SQL92", boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.FilterByProperty })},
 	{"filterSupportRetry", "false", "filter retried messages as those of their first topic",
 		boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.FilterRetries })},
-	{"topicLimits", "", "what may be sent to topics in a second: TOPIC=MESSAGES,BYTES with ; between them, * for each other topic",
+	{"topicLimits", "", "messages and bytes that may be sent to a topic in a second, and messages it keeps: TOPIC=MESSAGES,BYTES,KEPT with ; between them, * for each other",
 		topicLimits},
 	{"rejectTransactionMessage", "false", "refuse half messages", boolean(func(c *Config) *bool { return &c.Gateway.Broker.Policy.RejectHalf })},
 	{"transactionTimeOut", "6000", "ms until an undecided transaction may be checked",

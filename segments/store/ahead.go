@@ -66,22 +66,24 @@ func (a *ahead) run(data []byte, at int64) {
 	})
 }
 
-// fill hands up to n items over, and returns where they end: -1 in front of damage.
+// fill hands up to n items over, and returns where they end: -1 in front of damage. A fault panics behind the sound ones: what is
+// half parsed then is not handed over.
 func (a *ahead) fill(data []byte, at int64, batch []Item, n int) int64 {
+	sound := 0
 	defer func() {
 		select {
-		case a.full <- batch:
+		case a.full <- batch[:sound]:
 		case <-a.stop:
 		}
 	}()
-	for from := at; len(batch) < n && at < int64(len(data)) && at-from < aheadBatchBytes; {
-		batch = append(batch, Item{From: messages.PhysicalOffset(a.seg.Start() + at)})
-		it := &batch[len(batch)-1]
+	for from := at; sound < n && at < int64(len(data)) && at-from < aheadBatchBytes; {
+		batch = append(batch[:sound], Item{From: messages.PhysicalOffset(a.seg.Start() + at)})
+		it := &batch[sound]
 		if a.parse(data[at:], a.seg, it) != nil {
-			batch = batch[:len(batch)-1]
 			return -1
 		}
 		at = int64(it.To) - a.seg.Start()
+		sound++
 	}
 	return at
 }

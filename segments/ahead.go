@@ -15,8 +15,9 @@ func (s *Segment) Prepared() int64 { return s.prepared.Load() }
 
 // Prepare writes zeros to the file until [0, to) at least is prepared, never behind what is. Any goroutine that holds the segment
 // may call it, and waits for another one that does for 256 KiB at most. After an error the segment counts as prepared: that costs its
-// owner page faults, or shows him the same error.
+// owner page faults, or shows him the same error. Once the owner has left nothing is written any more.
 func (s *Segment) Prepare(to int64) error {
+	to = min(to, s.Size())
 	for s.prepared.Load() < to {
 		if err := s.prepareNext(to); err != nil {
 			return err
@@ -39,4 +40,12 @@ func (s *Segment) prepareNext(to int64) error {
 	}
 	s.prepared.Store(from + n)
 	return nil
+}
+
+// endAhead ends preparing for good, and waits for a write of zeros that is under way: whoever opens the file next writes where he likes,
+// while one who was left behind, holding the segment, may still go on.
+func (s *Segment) endAhead() {
+	s.preparing.Lock()
+	defer s.preparing.Unlock()
+	s.prepared.Store(s.Size())
 }

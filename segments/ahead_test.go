@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,5 +73,61 @@ func TestASegmentThatCannotBePreparedIsWrittenWithout(t *testing.T) {
 	require.EqualValues(t, 1, tries.Load())
 	require.Equal(t, s.Size(), s.Prepared())
 	copy(s.Data()[4000:], "x")
+	s.Retire(nil)
+}
+
+// Whoever prepares a segment may be left behind by a stop that has waited for long enough, with a disk that is slow: a store that is opened
+// in the same process then writes to the same file.
+func TestNothingIsZeroedOnceTheOwnerHasLeft(t *testing.T) {
+	const size = 2 << 20
+	disk := memfs.New()
+	require.NoError(t, disk.MkdirAll("log"))
+	name := path.Join("log", segments.Name(0))
+	s, err := segments.Create(disk, name, 0, size)
+	require.NoError(t, err)
+	s.WriteAhead()
+	slow, goOn := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite {
+			first.Do(func() { close(slow) })
+			<-goOn
+		}
+		return nil
+	})
+	require.True(t, s.Hold())
+	prepared := make(chan error, 1)
+	go func() { // the allocator
+		defer s.Release()
+		prepared <- s.Prepare(size)
+	}()
+	<-slow
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		s.Retire(nil)
+	}()
+	select {
+	case <-left:
+		t.Error("the owner has left while zeros were on their way")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	<-left
+	again, err := segments.Open(disk, name, 0, size)
+	require.NoError(t, err)
+	want := bytes.Repeat([]byte{'x'}, size)
+	copy(again.Data(), want)
+	require.NoError(t, <-prepared)
+	require.True(t, bytes.Equal(want, again.Data()), "what was written is still there")
+	again.Retire(nil)
+}
+
+// Nobody is to prepare more than there is; who does so all the same comes back.
+func TestNothingIsPreparedBehindTheEnd(t *testing.T) {
+	s := create(t, memfs.New(), 0)
+	s.WriteAhead()
+	require.NoError(t, s.Prepare(2*s.Size()))
+	require.Equal(t, s.Size(), s.Prepared())
 	s.Retire(nil)
 }

@@ -197,6 +197,7 @@ func (s *Segment) Release() {
 // Retire drops the owner's reference; only the owner calls it, once. When the last reader has left, the file is unmapped
 // and closed, and then (if not nil) is called with the error of that.
 func (s *Segment) Retire(then func(error)) {
+	s.endAhead()
 	s.gone = then
 	s.Release()
 }

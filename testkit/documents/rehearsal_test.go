@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -64,7 +65,11 @@ func (r *rehearsal) ends(status int, line string, shows ...string) {
 	cmd := r.command(line)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // the status says it
+	if err := cmd.Start(); err == nil {
+		gone := r.mayRunOver(cmd.Process.Pid)
+		_ = cmd.Wait() // the status says it
+		gone()
+	}
 	r.out = out.String()
 	require.Equal(r.t, status, cmd.ProcessState.ExitCode(), "%s\n%s%s", line, r.out, &errs)
 	for _, pattern := range shows {
@@ -90,7 +95,8 @@ func (r *rehearsal) command(line string) *exec.Cmd {
 	}
 	r.ran = append(r.ran, line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)
-	cmd.Dir, cmd.Env = r.dir, append(append(os.Environ(), "PATH="+r.dir+"/bin:"+os.Getenv("PATH"), "GOFLAGS=-buildvcs=false"), r.env...)
+	cmd.Dir, cmd.Env = r.dir, append(append(os.Environ(), "PATH="+r.dir+"/bin:"+os.Getenv("PATH"), "GOFLAGS=-buildvcs=false",
+		"PPROF_TMPDIR="+r.dir), r.env...) // pprof keeps what it has fetched
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
 }
@@ -100,6 +106,26 @@ type running struct {
 	*process.Process
 	r    *rehearsal
 	said *fixture.Said
+	gone func() bool
+}
+
+// mayRunOver kills a process group shortly before the test's time is over: the test then fails and cleans up, instead of leaving what it has
+// started behind. The group has ended when gone is called, which is true the first time: its number may be another's from then on.
+func (r *rehearsal) mayRunOver(group int) (gone func() bool) {
+	var once sync.Once
+	first := func() (is bool) {
+		once.Do(func() { is = true })
+		return is
+	}
+	end, ok := r.t.Deadline()
+	if !ok {
+		return first
+	}
+	over := time.AfterFunc(time.Until(end)-5*time.Second, func() { _ = syscall.Kill(-group, syscall.SIGKILL) })
+	return func() bool {
+		over.Stop()
+		return first()
+	}
 }
 
 // node runs a documented command that becomes a node, and returns when it serves. What is left out comes behind.
@@ -114,7 +140,12 @@ func (r *rehearsal) start(line string) *running {
 	r.t.Helper()
 	said := &fixture.Said{}
 	n := &running{r: r, said: said, Process: process.Begin(r.t, said, r.command(line))}
-	r.t.Cleanup(func() { _ = syscall.Kill(-n.PID(), syscall.SIGKILL) }) // it has ended, unless the test has failed
+	n.gone = r.mayRunOver(n.PID())
+	r.t.Cleanup(func() { // it has ended, unless the test has failed
+		if n.gone() {
+			_ = syscall.Kill(-n.PID(), syscall.SIGKILL)
+		}
+	})
 	n.Ready()
 	return n
 }
@@ -130,6 +161,7 @@ func (n *running) stop(s syscall.Signal) {
 func (n *running) closed() {
 	n.r.t.Helper()
 	_ = n.Await() // `go run` tells of the signal
+	n.gone()
 	lines := strings.Split(strings.TrimSpace(n.said.String()), "\n")
 	require.Contains(n.r.t, strings.Join(lines[max(len(lines)-2, 0):], ""), "the store is closed")
 }
@@ -164,10 +196,23 @@ func apart(t *testing.T) bool {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command("unshare", append(enter, self, "-test.v", "-test.run=^"+t.Name()+"$")...)
+	enter = append(enter, self, "-test.v", "-test.run=^"+t.Name()+"$")
+	if end, ok := t.Deadline(); ok { // it would go on after this one has been given up
+		enter = append(enter, "-test.timeout="+(time.Until(end)-10*time.Second).String())
+	}
+	cmd := exec.Command("unshare", enter...)
 	cmd.Env = append(os.Environ(), ownNetwork+"=yes")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err, "in a network of its own")
 	return true
+}
+
+// What a command starts ends with the test's time, and what it fetches stays in the test's folder.
+func TestARehearsalLeavesNothingBehind(t *testing.T) {
+	r := &rehearsal{t: t, dir: t.TempDir()}
+	r.sh("echo $PPROF_TMPDIR", "^"+regexp.QuoteMeta(r.dir)+"$")
+	gone := r.mayRunOver(1 << 30) // no process has this number
+	require.True(t, gone())
+	require.False(t, gone(), "its number may be another's")
 }

@@ -145,6 +145,7 @@ func operating(r *rehearsal) {
 	r.documented("kill -9")
 	require.NoError(r.t, syscall.Kill(n.PID(), syscall.SIGKILL))
 	_ = n.Await()
+	n.gone()
 	n = r.start("exec actormq node -c some.conf --store-dir drills")
 	require.Contains(r.t, n.said.String(), "dispatched: 0..") // what it has recovered
 	r.sh("actormq consume --topic drill | wc -l", "^1000$")
@@ -220,7 +221,12 @@ func aGroup(r *rehearsal) {
 	r.documented("for n in 1 2 3; do bin/actormq node --cluster demo --node-id $n --store-dir demo/$n --join 127.0.0.1:21100,127.0.0.1:21200,127.0.0.1:21300 2> demo-$n.log & done")
 	group := r.command("for n in 1 2 3; do bin/actormq node --cluster demo --node-id $n --store-dir demo/$n --join 127.0.0.1:21100,127.0.0.1:21200,127.0.0.1:21300 2> demo-$n.log & done; trap : TERM; wait; wait")
 	require.NoError(r.t, group.Start())
-	defer func() { _ = syscall.Kill(-group.Process.Pid, syscall.SIGKILL) }() // it has ended, unless the test has failed
+	gone := r.mayRunOver(group.Process.Pid)
+	defer func() { // it has ended, unless the test has failed
+		if gone() {
+			_ = syscall.Kill(-group.Process.Pid, syscall.SIGKILL)
+		}
+	}()
 	r.runs("bin/actormq cluster status --join 127.0.0.1:21100 --wait 30s")
 	shown := r.out
 	text, err := os.ReadFile(filepath.Join(r.words["ROOT"], "README.md"))
@@ -236,6 +242,7 @@ func aGroup(r *rehearsal) {
 	r.sh("actormq produce --topic orders --namesrv '127.0.0.1:21103;127.0.0.1:21203;127.0.0.1:21303' x", "^SEND_OK")
 	require.NoError(r.t, syscall.Kill(-group.Process.Pid, syscall.SIGTERM))
 	_ = group.Wait()
+	gone()
 	for n := 1; n <= 3; n++ {
 		r.sh(fmt.Sprintf("cat demo-%d.log", n), "the store is closed")
 	}

@@ -193,7 +193,7 @@ func (a *connection) stopping() {
 	a.conn.Close(messages.ErrClosed)
 	a.conn.shared.opt.Logger.Debug().Str("connection", a.conn.name).AnErr("cause", a.conn.Cause()).Msg("connection ended")
 	a.conn.evict()
-	a.conn.endTunnel()
+	a.conn.drop(a.conn.endTunnel())
 	a.idle.Stop()
 	for id := range a.calls {
 		a.complete(id, nil, ErrConnectionClosed)

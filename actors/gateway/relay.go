@@ -93,6 +93,9 @@ func (c *Conn) relay(relay *Relay, r *Request) {
 			go t.run()
 		}
 		if t.take(r) {
+			if c.cause.Load() != nil { // its end may not have seen this one
+				c.drop(c.endTunnel())
+			}
 			return
 		}
 		c.tunnel.CompareAndSwap(t, nil)

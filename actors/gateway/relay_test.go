@@ -248,3 +248,18 @@ func TestNobodyWaitsForALeaderForEver(t *testing.T) {
 	}
 	require.EqualValues(t, 3, node.lost.Load())
 }
+
+// Large requests that wait for the leader when their client goes give back what they had of the common budget.
+func TestWhatIsRelayedGivesItsRoomBackWithItsClient(t *testing.T) {
+	s := new(seat)
+	node := &member{name: "node", seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100)}
+	node.Gateway = start(t, gateway.Options{FrameBytes: 200 << 10, MaxLargeBytes: 200 << 10}, gateway.Routes{})
+	node.pause(t)
+	node.serve(t, false)
+	for n := range int64(3) {
+		p := dial(t, node.Gateway)
+		p.send(body(codeTell, 1, string(make([]byte, 150<<10)))) // two do not fit
+		require.Eventually(t, func() bool { return node.relayed.Load() == n+1 }, patience, time.Millisecond)
+		require.NoError(t, p.sock.Close())
+	}
+}

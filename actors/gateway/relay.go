@@ -29,6 +29,8 @@ type Relay struct {
 	Hello func() *remoting.Command
 	// Held is the code of requests that the leader may hold back: pulls.
 	Held int
+	// Abandons tells of which requests clients take an error for a fact: instead of one they get the end of their connection. nil: of none.
+	Abandons func(*remoting.Command) bool
 	// Patience is how long requests wait for somebody to lead; default 5 s, clients wait 3 s for a send.
 	Patience time.Duration
 	// Relayed counts requests that were to be handed on, Failed those of them that no leader was found for in time.
@@ -45,11 +47,14 @@ const (
 	maxRelayedHeld = 4096
 	// maxRelayedCalls bounds what the leader may ask a client at a time.
 	maxRelayedCalls = 1024
+	// maxRelayBroken is how often a leader may close the connection, one time after the other without an answer, before the client's is closed.
+	maxRelayBroken = 4
 )
 
 var (
 	errNobodyLeads = errors.New("nobody leads")
 	errHello       = errors.New("the node there does not lead, or not yet")
+	errRelayBroken = errors.New("the leader closes the connection again and again")
 )
 
 // SetRelayed says that the peer is a node that relays: once this node does not lead any more the connection is closed.
@@ -65,6 +70,8 @@ type tunnel struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wake   chan struct{} // one token: there is something to write
+
+	answers atomic.Int64 // of the leader
 
 	mu      sync.Mutex
 	ended   bool
@@ -179,15 +186,36 @@ func (c *Conn) drop(rest []*Request) {
 func (t *tunnel) run() {
 	defer t.cancel()
 	defer t.conn.tunnel.CompareAndSwap(t, nil)
-	for {
+	for broken := 0; ; {
 		up, changed, err := t.connect()
 		if err != nil {
 			t.fail(err)
 			return
 		}
+		before := t.answers.Load()
 		t.exchange(up, changed)
 		if !t.goesOn() {
 			return
+		}
+		select {
+		case <-changed:
+			broken = 0
+			continue
+		default:
+		}
+		// The same node leads, and has closed the connection: to ask it the same for ever helps nobody.
+		if broken++; t.answers.Load() > before {
+			broken = 1
+		}
+		if broken >= maxRelayBroken {
+			t.conn.Close(errRelayBroken)
+			t.fail(errRelayBroken)
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(relayPause):
+		case <-t.ctx.Done():
 		}
 	}
 }
@@ -212,7 +240,12 @@ func (t *tunnel) fail(err error) {
 	}
 	for _, r := range t.end() {
 		t.relay.Failed.Add(1)
-		r.Fail(remoting.ResponseServiceNotAvailable, "this node does not lead its group, and whoever does is not reached: "+err.Error())
+		err := fmt.Errorf("this node does not lead its group, and whoever does is not reached: %w", err)
+		if t.relay.Abandons != nil && t.relay.Abandons(r.Command) {
+			r.Abandon(err)
+			continue
+		}
+		r.Fail(remoting.ResponseServiceNotAvailable, err.Error())
 	}
 }
 
@@ -375,11 +408,16 @@ func (t *tunnel) receive(up *upstream) {
 			t.ask(cmd)
 			continue
 		}
+		t.answers.Add(1)
 		t.mu.Lock()
 		r := t.pending[cmd.Opaque]
 		delete(t.pending, cmd.Opaque)
 		t.mu.Unlock()
-		if r != nil {
+		switch {
+		case r == nil:
+		case cmd.Code == remoting.ResponseRelayAbandon:
+			r.Abandon(errors.New(cmd.Remark))
+		default:
 			cmd.Opaque = r.Opaque
 			r.Answer(cmd)
 		}

@@ -18,6 +18,8 @@ import (
 const (
 	codeTell  = 901
 	codeGreet = 902
+	codeLeave = 903
+	codeClose = 904
 	codeBeat  = remoting.RequestHeartbeat
 )
 
@@ -52,6 +54,7 @@ type member struct {
 	name          string
 	seat          *seat
 	relayed, lost atomic.Int64
+	asked         atomic.Int64 // for what ends a connection
 	beats         chan string
 	held          chan *gateway.Request
 }
@@ -89,6 +92,15 @@ func (m *member) serve(t *testing.T, leads bool) {
 				return
 			}
 			r.Conn.SetRelayed()
+			r.OK(nil)
+		}},
+		codeLeave: {Handle: func(r *gateway.Request) {
+			m.asked.Add(1)
+			r.Abandon(errors.New("no answer"))
+		}},
+		codeClose: {Handle: func(r *gateway.Request) {
+			m.asked.Add(1)
+			r.Conn.Close(errors.New("closed"))
 			r.OK(nil)
 		}},
 		remoting.RequestPullMessage: {Handle: func(r *gateway.Request) {
@@ -262,4 +274,49 @@ func TestWhatIsRelayedGivesItsRoomBackWithItsClient(t *testing.T) {
 		require.Eventually(t, func() bool { return node.relayed.Load() == n+1 }, patience, time.Millisecond)
 		require.NoError(t, p.sock.Close())
 	}
+}
+
+// What the leader gives no answer to ends the client's connection, as without a relay, and is asked once.
+func TestWhatTheLeaderAbandonsIsAbandoned(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	p, q := dial(t, node.Gateway), dial(t, node.Gateway)
+	q.send(body(codeTell, 1, "x"))
+	require.Equal(t, "leader", q.read().Remark)
+	p.send(request(codeLeave, 1))
+	p.gone()
+	require.EqualValues(t, 1, leader.asked.Load())
+	q.send(body(codeTell, 2, "y"))
+	require.Equal(t, "leader", q.read().Remark, "nobody else is concerned")
+}
+
+// A leader that closes the connection for a request is not asked for ever.
+func TestALeaderThatClosesIsNotAskedForEver(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	p := dial(t, node.Gateway)
+	p.send(request(codeClose, 1))
+	p.gone()
+	require.LessOrEqual(t, leader.asked.Load(), int64(4))
+}
+
+// Where an error would be taken for a fact nobody gets one.
+func TestWhatIsTakenForAFactIsNotRefused(t *testing.T) {
+	s := new(seat)
+	node := join(t, "node", s)
+	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
+		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Patience: time.Millisecond, Relayed: &node.relayed, Failed: &node.lost,
+		Abandons: func(c *remoting.Command) bool { return c.Opaque == 2 },
+	}}))
+	p := dial(t, node.Gateway)
+	p.send(request(codeTell, 1))
+	require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
+	p.send(request(codeTell, 2))
+	p.gone()
 }

@@ -93,7 +93,14 @@ func (r *Request) OKBody(v any) {
 
 // Abandon ends the request without an answer and closes the connection: for the few requests where a client takes an
 // error for a fact (spec/remoting.md §0.1).
+//
+// To a node that relays an answer says so, and that node does it to its client: with the connection others of its requests would end, which
+// it would make again, this one first.
 func (r *Request) Abandon(why error) {
+	if r.Conn.Relayed() {
+		r.Fail(remoting.ResponseRelayAbandon, why.Error())
+		return
+	}
 	if r.settled.Swap(true) {
 		return
 	}

@@ -214,6 +214,7 @@ const (
 	ResponseDeleteACLConfigFailed              = 210
 	ResponseUpdateGlobalWhiteAddrsConfigFailed = 211
 	ResponseFlowControl                        = 215
+	ResponseRelayAbandon                       = 9103 // our own, to a node that relays: close the client's connection
 )
 
 var responseNames = map[int]string{
@@ -245,6 +246,7 @@ var responseNames = map[int]string{
 	ResponseDeleteACLConfigFailed:              "DELETE_ACL_CONFIG_FAILED",
 	ResponseUpdateGlobalWhiteAddrsConfigFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED",
 	ResponseFlowControl:                        "FLOW_CONTROL",
+	ResponseRelayAbandon:                       "RELAY_ABANDON",
 }
 
 // RequestName returns the original's name of a request code, its number if there is none.

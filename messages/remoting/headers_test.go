@@ -260,5 +260,5 @@ func TestCodeNames(t *testing.T) {
 		require.Contains(t, requestNames, code)
 	}
 	require.Len(t, requestNames, 87)
-	require.Len(t, responseNames, 28)
+	require.Len(t, responseNames, 29)
 }

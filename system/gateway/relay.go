@@ -80,10 +80,16 @@ func (n *Node) relay() *edge.Relay {
 			_, takes := all[c.Code]
 			return takes
 		},
-		Leader: group.Leader, Dial: group.Dial, Held: remoting.RequestPullMessage,
+		Leader: group.Leader, Dial: group.Dial, Held: remoting.RequestPullMessage, Abandons: factual,
 		Hello:   func() *remoting.Command { return remoting.NewRequest(remoting.RequestRelayBroker, nil) },
 		Relayed: &n.broker.Relayed.All, Failed: &n.broker.Relayed.Failed,
 	}
+}
+
+// factual tells of which requests clients take any error for a fact: that the group has no offset, on which they skip to the end of the queue, and
+// that a message was taken back.
+func factual(c *remoting.Command) bool {
+	return c.Code == remoting.RequestQueryConsumerOffset || c.Code == remoting.RequestConsumerSendMsgBack && c.Language == remoting.LanguageGo
 }
 
 // relayRequest answers RELAY_BROKER: what comes on the connection is for the leader, and is not relayed again.

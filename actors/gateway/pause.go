@@ -154,8 +154,8 @@ var errNotLeading = errors.New("this node does not lead any more")
 func (a *connection) resume() {
 	c := a.conn
 	s := c.shared.service.Load()
-	if c.relayed.Load() && s.Relay != nil {
-		c.Close(errNotLeading) // what it relays is for another node
+	if c.relayed.Load() {
+		c.Close(errNotLeading) // it was asked of the lead that is over: what it relays comes again on another connection, or elsewhere
 	}
 	c.mu.Lock()
 	c.tenants = map[Tenant]struct{}{}
@@ -169,7 +169,7 @@ func (a *connection) resume() {
 // resumed handles what comes before what the peer sends next: its heartbeat, and what was relayed and is not answered.
 func (c *Conn) resumed(s *Service, again []*Request) {
 	routes := s.Ports[c.port].Routes
-	if beat := c.beat.Load(); beat != nil && routes[beat.Code].Handle != nil {
+	if beat := c.beat.Load(); beat != nil && c.cause.Load() == nil && routes[beat.Code].Handle != nil {
 		c.gate.inFlight.Add(1)
 		c.serve(&Request{Command: quietly(beat), Conn: c, At: time.Now(), aside: true}, routes[beat.Code])
 	}

@@ -202,7 +202,11 @@ func (c *Conn) enter() bool {
 	for {
 		c.gate.inFlight.Add(1)
 		if !c.paused.Load() { // a pause waits for whoever was counted before it
-			return true
+			if !c.relayed.Load() || c.cause.Load() == nil {
+				return true
+			}
+			c.leave() // what lies in the buffer is made on another connection
+			return false
 		}
 		c.leave()
 		c.release()

@@ -222,8 +222,17 @@ func TestARelayedConnectionEndsWithTheLead(t *testing.T) {
 	p.send(request(codeGreet, 1))
 	require.Equal(t, 0, p.read().Code)
 	leader.pause(t)
+	leader.serve(t, true) // another time: those who relay have closed the connection, and ask again on another one
+	p.gone()
+	p = dial(t, leader.Gateway)
+	p.send(request(codeGreet, 1))
+	require.Equal(t, 0, p.read().Code)
+	leader.pause(t)
+	p.send(request(codeGreet, 2), body(codeTell, 3, ""), body(codeTell, 4, ""), body(codeTell, 5, ""))
+	p.silent() // they have come
 	leader.serve(t, false)
 	p.gone()
+	require.Zero(t, leader.relayed.Load(), "nothing is relayed for who relays")
 	s.set("127.0.0.1:1") // nobody is there
 	q.send(request(codeGreet, 1))
 	require.Equal(t, remoting.ResponseServiceNotAvailable, q.read().Code)

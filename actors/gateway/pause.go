@@ -188,9 +188,14 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 	c.gate.poke()
 }
 
-// note keeps the request by which a peer says who it is. Nobody changes it.
+// note keeps the request by which a peer says who it is. Nobody changes it. A large one is not kept, as it is charged to the common budget for as
+// long as it is being handled only: who sends such is announced by the next.
 func (c *Conn) note(r *Request) {
-	if r.Code == c.shared.service.Load().Beat && r.Code != 0 {
+	switch {
+	case r.Code != c.shared.service.Load().Beat || r.Code == 0:
+	case r.large > 0:
+		c.beat.Store(nil)
+	default:
 		c.beat.Store(r.Command)
 	}
 }

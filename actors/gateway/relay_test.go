@@ -329,3 +329,20 @@ func TestWhatIsTakenForAFactIsNotRefused(t *testing.T) {
 	p.send(request(codeTell, 2))
 	p.gone()
 }
+
+// A connection keeps no more than a small request of what says who it is.
+func TestALargeHeartbeatIsNotKept(t *testing.T) {
+	m := join(t, "node", new(seat))
+	m.serve(t, true)
+	p := dial(t, m.Gateway)
+	for n, size := range []int{8, 100 << 10} {
+		p.send(body(codeBeat, int32(n), string(make([]byte, size))))
+		require.Len(t, arrives(t, m.beats), size)
+		require.Equal(t, int32(n), p.read().Opaque)
+	}
+	m.pause(t)
+	m.serve(t, true)
+	p.send(body(codeTell, 9, ""))
+	require.Equal(t, "node", p.read().Remark)
+	quiet(t, m.beats)
+}

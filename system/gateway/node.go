@@ -244,9 +244,11 @@ func (n *Node) listen() (err error) {
 	}
 	n.guard(n.ports)
 	n.audit(n.ports)
-	n.edge, err = n.cfg.Door.serve(n.root, opt, edge.Service{
-		Ports: n.ports, TLS: opt.TLS, OnClosed: n.closed, OnTell: tell, Beat: remoting.RequestHeartbeat, Relay: n.relay(),
-	})
+	s := edge.Service{Ports: n.ports, TLS: opt.TLS, OnClosed: n.closed, OnTell: tell, Relay: n.relay()}
+	if n.cfg.Door != nil || n.cfg.Group != nil { // else nobody is announced to another service, or to another node
+		s.Beat = remoting.RequestHeartbeat
+	}
+	n.edge, err = n.cfg.Door.serve(n.root, opt, s)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}

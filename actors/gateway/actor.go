@@ -206,7 +206,9 @@ func (a *gatewayActor) accepted(ctx actor.Context, m accepted) {
 		return
 	}
 	c := newConn(s.lastID.Add(1), m.sock, m.port, s)
-	c.paused.Store(a.pausing != nil)
+	if a.pausing != nil {
+		c.paused.Store(1)
+	}
 	pid, err := ctx.SpawnNamed(connectionProps(c), fmt.Sprintf("connection-%d", c.id))
 	if err != nil {
 		s.open.Add(-1)

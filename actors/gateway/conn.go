@@ -63,7 +63,7 @@ type Conn struct {
 	holding  bool // the reader is the outbox's writer; only the reader looks
 	wide     bool // in is a large one; only the reader looks
 	draining atomic.Bool
-	paused   atomic.Bool                      // nothing is handled until the gateway serves again
+	paused   atomic.Int32                     // above 0: nothing is handled until the gateway serves again
 	relayed  atomic.Bool                      // the peer is a node that relays
 	beat     atomic.Pointer[remoting.Command] // by which the peer has last said who it is
 	tunnel   atomic.Pointer[tunnel]           // to the node that leads; nil: none
@@ -299,5 +299,5 @@ func (c *Conn) answered() bool { return c.gate.inFlight.Load() == 0 && c.parked.
 
 // open tells whether the reader may take one more request.
 func (c *Conn) open() bool {
-	return !c.paused.Load() && c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
+	return c.paused.Load() == 0 && c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
 }

@@ -156,8 +156,8 @@ func (a *connection) drain() {
 func (a *connection) drained() {
 	const again = 20 * time.Millisecond
 	c := a.conn
-	if a.paused(); c.paused.Load() && !c.shared.stopping.Load() {
-		return
+	if a.paused(); !c.shared.stopping.Load() {
+		return // it was said of a pause
 	}
 	switch {
 	case a.leaving || !c.answered():

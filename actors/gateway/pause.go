@@ -94,12 +94,15 @@ func (a *gatewayActor) pausedLong(ctx actor.Context) {
 }
 
 func (a *gatewayActor) suspend(ctx actor.Context, m suspend) {
-	if a.pausing == nil {
+	begins := a.pausing == nil
+	if begins {
 		a.pausing = a.gateway.self.After(maxPause, pausedLong{})
 	}
 	a.quiet = append(a.quiet, m.quiet)
 	for id, c := range a.children {
-		c.conn.paused.Store(true)
+		if begins {
+			c.conn.paused.Add(1) // who is resuming from the pause before takes that one back only
+		}
 		a.busy[id] = struct{}{}
 		ctx.Send(c.pid, pause{id: id, to: a.gateway.self})
 	}
@@ -163,6 +166,7 @@ func (a *connection) resume() {
 	c.draining.Store(c.shared.stopping.Load())
 	again := c.again
 	c.again = nil
+	c.gate.inFlight.Add(1) // a pause that comes meanwhile waits for what is handled first
 	go c.resumed(s, again)
 }
 
@@ -184,8 +188,8 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 			c.serve(r, route)
 		}
 	}
-	c.paused.Store(false)
-	c.gate.poke()
+	c.paused.Add(-1)
+	c.leave()
 }
 
 // note keeps the request by which a peer says who it is. Nobody changes it. A large one is not kept, as it is charged to the common budget for as

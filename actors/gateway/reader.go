@@ -201,7 +201,7 @@ func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
 func (c *Conn) enter() bool {
 	for {
 		c.gate.inFlight.Add(1)
-		if !c.paused.Load() { // a pause waits for whoever was counted before it
+		if c.paused.Load() == 0 { // a pause waits for whoever was counted before it
 			if !c.relayed.Load() || c.cause.Load() == nil {
 				return true
 			}
@@ -210,7 +210,7 @@ func (c *Conn) enter() bool {
 		}
 		c.leave()
 		c.release()
-		if !c.gate.await(func() bool { return !c.paused.Load() }, c.closed) {
+		if !c.gate.await(func() bool { return c.paused.Load() == 0 }, c.closed) {
 			return false
 		}
 	}

@@ -346,3 +346,39 @@ func TestALargeHeartbeatIsNotKept(t *testing.T) {
 	require.Equal(t, "node", p.read().Remark)
 	quiet(t, m.beats)
 }
+
+// A pause that comes while a connection is still being resumed waits for that, and is not ended by it.
+func TestAPauseDuringAResume(t *testing.T) {
+	began, goOn := make(chan string, 10), make(chan struct{})
+	service := func(n string) gateway.Service {
+		return gateway.Service{Beat: codeBeat, Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{
+			codeTell: {Handle: func(r *gateway.Request) { r.Answer(r.Command.Answer(0, n)) }},
+			codeBeat: {Lane: gateway.Ordered, Handle: func(r *gateway.Request) {
+				if began <- n; r.IsOneWay() {
+					<-goOn
+				}
+				r.OK(nil)
+			}},
+		}}}}
+	}
+	m := join(t, "node", new(seat))
+	require.NoError(t, m.Serve(service("first")))
+	p := dial(t, m.Gateway)
+	p.send(body(codeBeat, 1, ""))
+	require.Equal(t, int32(1), p.read().Opaque)
+	require.Equal(t, "first", arrives(t, began))
+	m.pause(t)
+	require.NoError(t, m.Serve(service("second")))
+	require.Equal(t, "second", arrives(t, began)) // by the heartbeat, which takes its time
+	p.send(body(codeTell, 2, ""))
+	paused := make(chan error, 1)
+	go func() { paused <- m.Suspend(t.Context()) }()
+	quiet(t, paused)
+	goOn <- struct{}{}
+	require.NoError(t, arrives(t, paused))
+	p.silent() // and not answered by the second
+	require.NoError(t, m.Serve(service("third")))
+	require.Equal(t, "third", arrives(t, began))
+	goOn <- struct{}{}
+	require.Equal(t, "third", p.read().Remark)
+}

@@ -183,7 +183,9 @@ func (a *gatewayActor) Receive(ctx actor.Context) {
 	case quieted:
 		a.quieted(m.id)
 	case hurry:
-		a.giveUp(ctx, func(c *Conn) bool { return !c.answered() })
+		for _, c := range a.children {
+			ctx.Send(c.pid, hurry{})
+		}
 	case resume:
 		a.resume(ctx)
 	case pausedLong:

@@ -88,6 +88,13 @@ func (a *connection) Receive(ctx actor.Context) {
 		a.drain()
 	case pause:
 		a.pause(m)
+	case hurry:
+		if a.hurry() {
+			a.ended(errStopped)
+			ctx.Stop(ctx.Self())
+		}
+	case takeBack:
+		a.takeBack()
 	case resume:
 		a.resume()
 	case drained:

@@ -36,8 +36,10 @@ const maxPause = 3 * time.Second
 type (
 	// suspend: nothing is handled any more; quiet is closed once all requests are answered.
 	suspend struct{ quiet chan struct{} }
-	// hurry: close who has an unanswered request.
+	// hurry: take back what was relayed; close who has an unanswered request all the same.
 	hurry struct{}
+	// takeBack: the leader that a pause waits for leads no more.
+	takeBack struct{}
 	// pause: tell to, by the id, once this connection's requests are answered.
 	pause struct {
 		id string
@@ -135,9 +137,25 @@ func (a *connection) pause(m pause) {
 	c := a.conn
 	c.draining.Store(true)
 	c.evict()
-	c.again = append(c.again, c.endTunnel()...)
+	if t := c.tunnel.Load(); t != nil {
+		c.again = append(c.again, c.countedOut(t.back())...)
+	}
 	a.pausing = append(a.pausing, m)
 	a.paused()
+}
+
+// hurry takes back what the leader has not answered, and tells whether something is left that nobody will answer in time.
+func (a *connection) hurry() bool {
+	a.takeBack()
+	return len(a.pausing) > 0
+}
+
+// takeBack keeps what was relayed and is not answered for the next service; what the leader was given comes first.
+func (a *connection) takeBack() {
+	if len(a.pausing) > 0 {
+		a.conn.again = append(a.conn.endTunnel(), a.conn.again...)
+		a.paused()
+	}
 }
 
 // paused tells who waits that everything is answered, once it is.
@@ -145,6 +163,7 @@ func (a *connection) paused() {
 	if len(a.pausing) == 0 || !a.conn.answered() {
 		return
 	}
+	a.conn.again = append(a.conn.endTunnel(), a.conn.again...) // the service that comes makes one of its own
 	for _, m := range a.pausing {
 		m.to.Send(quieted{m.id})
 	}

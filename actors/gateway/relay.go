@@ -146,6 +146,24 @@ func (t *tunnel) end() (rest []*Request) {
 	return rest
 }
 
+// back takes out what the leader has not been given, and what it holds: what it may have done already is waited for.
+func (t *tunnel) back() (rest []*Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	unwritten := make(map[int32]bool, len(t.fresh))
+	for _, id := range t.fresh {
+		unwritten[id] = true
+	}
+	for _, id := range t.ids() {
+		if r := t.pending[id]; unwritten[id] || r.parked {
+			rest = append(rest, r)
+			delete(t.pending, id)
+		}
+	}
+	t.fresh = nil
+	return rest
+}
+
 func (t *tunnel) ids() []int32 {
 	ids := make([]int32, 0, len(t.pending))
 	for id := range t.pending {
@@ -161,7 +179,10 @@ func (c *Conn) endTunnel() []*Request {
 	if t == nil {
 		return nil
 	}
-	rest := t.end()
+	return c.countedOut(t.end())
+}
+
+func (c *Conn) countedOut(rest []*Request) []*Request {
 	for _, r := range rest {
 		if r.parked {
 			r.parked = false
@@ -195,6 +216,11 @@ func (t *tunnel) run() {
 		before := t.answers.Load()
 		t.exchange(up, changed)
 		if !t.goesOn() {
+			return
+		}
+		if t.conn.draining.Load() && !t.conn.shared.stopping.Load() { // a pause, which waits for what is the next service's now
+			t.conn.self.Send(takeBack{})
+			<-t.ctx.Done()
 			return
 		}
 		select {

@@ -20,6 +20,7 @@ const (
 	codeGreet = 902
 	codeLeave = 903
 	codeClose = 904
+	codeWait  = 905
 	codeBeat  = remoting.RequestHeartbeat
 )
 
@@ -57,11 +58,12 @@ type member struct {
 	asked         atomic.Int64 // for what ends a connection
 	beats         chan string
 	held          chan *gateway.Request
+	waits         chan *gateway.Request
 }
 
 func join(t *testing.T, name string, s *seat) *member {
 	t.Helper()
-	m := &member{name: name, seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100)}
+	m := &member{name: name, seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100), waits: make(chan *gateway.Request, 100)}
 	m.Gateway = start(t, gateway.Options{}, gateway.Routes{})
 	m.pause(t)
 	return m
@@ -94,6 +96,7 @@ func (m *member) serve(t *testing.T, leads bool) {
 			r.Conn.SetRelayed()
 			r.OK(nil)
 		}},
+		codeWait: {Handle: func(r *gateway.Request) { m.waits <- r }},
 		codeLeave: {Handle: func(r *gateway.Request) {
 			m.asked.Add(1)
 			r.Abandon(errors.New("no answer"))
@@ -273,7 +276,7 @@ func TestNobodyWaitsForALeaderForEver(t *testing.T) {
 // Large requests that wait for the leader when their client goes give back what they had of the common budget.
 func TestWhatIsRelayedGivesItsRoomBackWithItsClient(t *testing.T) {
 	s := new(seat)
-	node := &member{name: "node", seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100)}
+	node := &member{name: "node", seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100), waits: make(chan *gateway.Request, 100)}
 	node.Gateway = start(t, gateway.Options{FrameBytes: 200 << 10, MaxLargeBytes: 200 << 10}, gateway.Routes{})
 	node.pause(t)
 	node.serve(t, false)
@@ -381,4 +384,67 @@ func TestAPauseDuringAResume(t *testing.T) {
 	require.Equal(t, "third", arrives(t, began))
 	goOn <- struct{}{}
 	require.Equal(t, "third", p.read().Remark)
+}
+
+// A node that changes its service while the leader stays waits for what the leader was given, and asks it for nothing twice. Pulls it makes again.
+func TestAPauseOfANodeThatRelaysMakesNothingTwice(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	p := dial(t, node.Gateway)
+	p.send(request(codeWait, 1), request(remoting.RequestPullMessage, 2))
+	waits := arrives(t, leader.waits)
+	arrives(t, leader.held)
+	paused := make(chan error, 1)
+	go func() { paused <- node.Suspend(t.Context()) }()
+	quiet(t, paused)
+	waits.OK(nil)
+	require.NoError(t, arrives(t, paused))
+	require.Equal(t, int32(1), p.read().Opaque)
+	node.serve(t, false)
+	arrives(t, leader.held).OK(nil)
+	require.Equal(t, int32(2), p.read().Opaque)
+	quiet(t, leader.waits)
+}
+
+// In a hurry what was relayed is taken back, and the connection stays.
+func TestAHurriedPauseTakesBackWhatWasRelayed(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	p := dial(t, node.Gateway)
+	p.send(request(codeWait, 1))
+	first := arrives(t, leader.waits)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	require.ErrorIs(t, node.Suspend(ctx), context.DeadlineExceeded)
+	node.serve(t, false)
+	arrives(t, leader.waits).OK(nil)
+	require.Equal(t, int32(1), p.read().Opaque)
+	first.OK(nil) // on a connection that is closed
+}
+
+// A pause does not wait for a leader that leads no more: what it was given is this node's own if it leads next.
+func TestAPauseTakesBackWhatIsTheNextLeaders(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	p := dial(t, node.Gateway)
+	p.send(request(codeWait, 1))
+	first := arrives(t, leader.waits)
+	paused := make(chan error, 1)
+	go func() { paused <- node.Suspend(t.Context()) }()
+	quiet(t, paused)
+	s.set("")
+	require.NoError(t, arrives(t, paused))
+	node.serve(t, true)
+	arrives(t, node.waits).OK(nil)
+	require.Equal(t, int32(1), p.read().Opaque)
+	first.OK(nil) // on a connection that is closed
 }

@@ -67,6 +67,7 @@ type Conn struct {
 	relayed  atomic.Bool                      // the peer is a node that relays
 	beat     atomic.Pointer[remoting.Command] // by which the peer has last said who it is
 	tunnel   atomic.Pointer[tunnel]           // to the node that leads; nil: none
+	relaying atomic.Int64                     // bytes of the requests that were handed on, and are not answered
 	again    []*Request                       // of a tunnel that was ended by a pause; the connection's actor only
 	closed   chan struct{}
 	closing  sync.Once
@@ -299,5 +300,6 @@ func (c *Conn) answered() bool { return c.gate.inFlight.Load() == 0 && c.parked.
 
 // open tells whether the reader may take one more request.
 func (c *Conn) open() bool {
-	return c.paused.Load() == 0 && c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested()
+	return c.paused.Load() == 0 && c.gate.inFlight.Load() < int64(c.shared.opt.MaxInFlight) && !c.Congested() &&
+		c.relaying.Load() < c.shared.opt.MaxQueuedBytes
 }

@@ -85,6 +85,10 @@ type tunnel struct {
 // relay hands a request on.
 func (c *Conn) relay(relay *Relay, r *Request) {
 	c.note(r)
+	if r.kept == 0 {
+		r.kept = sizeOf(r.Command)
+		c.relaying.Add(r.kept)
+	}
 	if r.Code == relay.Held && c.parked.Load() < maxRelayedHeld {
 		r.Park() // it may be held
 	}
@@ -107,6 +111,16 @@ func (c *Conn) relay(relay *Relay, r *Request) {
 		}
 		c.tunnel.CompareAndSwap(t, nil)
 	}
+}
+
+// sizeOf is about what a command takes.
+func sizeOf(c *remoting.Command) int64 {
+	const itself, pair = 200, 32
+	n := itself + len(c.Remark) + len(c.Body) + pair*len(c.ExtFields)
+	for _, field := range c.ExtFields {
+		n += len(field.Name) + len(field.Value)
+	}
+	return int64(n)
 }
 
 // take queues a request; false: the tunnel has ended.

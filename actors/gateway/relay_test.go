@@ -448,3 +448,28 @@ func TestAPauseTakesBackWhatIsTheNextLeaders(t *testing.T) {
 	require.Equal(t, int32(1), p.read().Opaque)
 	first.OK(nil) // on a connection that is closed
 }
+
+// What waits for the leader is bounded by what a connection may have queued, not by the number of requests alone.
+func TestWhatIsRelayedIsBounded(t *testing.T) {
+	s := new(seat)
+	node := &member{name: "node", seat: s}
+	node.Gateway = start(t, gateway.Options{MaxQueuedBytes: 100 << 10}, gateway.Routes{})
+	node.pause(t)
+	node.serve(t, false)
+	leader := join(t, "leader", s)
+	leader.serve(t, true)
+	p := dial(t, node.Gateway)
+	for n := range int32(10) {
+		pull := request(remoting.RequestPullMessage, n)
+		pull.Body = make([]byte, 40<<10)
+		p.send(pull)
+	}
+	require.Eventually(t, func() bool { return node.relayed.Load() == 3 }, patience, time.Millisecond)
+	p.silent()
+	require.EqualValues(t, 3, node.relayed.Load())
+	s.set(leader.at())
+	for range 10 {
+		arrives(t, leader.held).OK(nil)
+		p.read()
+	}
+}

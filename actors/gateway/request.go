@@ -18,6 +18,7 @@ type Request struct {
 
 	own     remoting.Command // backs Command when it is borrowed
 	large   int64            // bytes to give back to the budget
+	kept    int64            // bytes that count as being relayed
 	quick   bool             // handled on the reader, which holds answers back
 	parked  bool             // not counted in flight
 	aside   bool             // answered on a goroutine that may wait for the socket
@@ -135,6 +136,10 @@ func (r *Request) Pause() {
 func (r *Request) end() {
 	if r.large > 0 {
 		r.Conn.shared.large.give(r.large)
+	}
+	if r.kept > 0 {
+		r.Conn.relaying.Add(-r.kept)
+		r.Conn.gate.poke()
 	}
 	if r.parked {
 		r.Conn.parked.Add(-1)

@@ -33,6 +33,8 @@ type Relay struct {
 	Abandons func(*remoting.Command) bool
 	// Patience is how long requests wait for somebody to lead; default 5 s, clients wait 3 s for a send.
 	Patience time.Duration
+	// Silence is how long a leader that is asked something may say nothing at all; then what it was asked is refused. Default 10 s.
+	Silence time.Duration
 	// Relayed counts requests that were to be handed on, Failed those of them that no leader was found for in time.
 	Relayed, Failed *atomic.Int64
 }
@@ -41,6 +43,9 @@ const (
 	relayPatience = 5 * time.Second
 	// relayPause is between two attempts to reach whoever leads: it may be about to.
 	relayPause = 25 * time.Millisecond
+	// maxRelayPause is what the pause grows to: thousands of connections may try.
+	maxRelayPause = 400 * time.Millisecond
+	relaySilence  = 10 * time.Second
 	// relayHandshake bounds connecting and the hello.
 	relayHandshake = time.Second
 	// maxRelayedHeld bounds the pulls that a connection may have waiting at the leader beside its requests in flight.
@@ -53,6 +58,7 @@ const (
 
 var (
 	errNobodyLeads = errors.New("nobody leads")
+	errSilent      = errors.New("it says nothing")
 	errHello       = errors.New("the node there does not lead, or not yet")
 	errRelayBroken = errors.New("the leader closes the connection again and again")
 )
@@ -72,6 +78,7 @@ type tunnel struct {
 	wake   chan struct{} // one token: there is something to write
 
 	answers atomic.Int64 // of the leader
+	heard   atomic.Int64 // when it last said something, in ns
 
 	mu      sync.Mutex
 	ended   bool
@@ -295,11 +302,23 @@ type upstream struct {
 	in *bufio.Reader
 }
 
+// attentive notes when something was read.
+type attentive struct {
+	net.Conn
+	heard *atomic.Int64 // in ns
+}
+
+func (a attentive) Read(b []byte) (int, error) {
+	n, err := a.Conn.Read(b)
+	a.heard.Store(time.Now().UnixNano())
+	return n, err
+}
+
 // connect tries for so long as requests may wait.
 func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, cmp.Or(t.relay.Patience, relayPatience))
 	defer cancel()
-	for {
+	for pause := relayPause; ; pause = min(2*pause, maxRelayPause) {
 		var address string
 		if address, changed = t.relay.Leader(); address == "" {
 			err = errNobodyLeads
@@ -308,7 +327,8 @@ func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(relayPause):
+			pause = relayPause / 2
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil, nil, err
 		}
@@ -324,7 +344,7 @@ func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
 		return nil, fmt.Errorf("connect to the leader: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = sock.SetDeadline(time.Unix(1, 0)) })()
-	up := &upstream{sock, bufio.NewReaderSize(sock, readBufferBytes)}
+	up := &upstream{sock, bufio.NewReaderSize(attentive{sock, &t.heard}, readBufferBytes)}
 	if err := t.hello(up); err != nil {
 		_ = sock.Close()
 		return nil, err
@@ -359,6 +379,7 @@ func (t *tunnel) hello(up *upstream) error {
 
 // exchange passes frames on until the connection ends, or another node leads.
 func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
+	t.heard.Store(time.Now().UnixNano())
 	broken, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(broken)
@@ -366,12 +387,24 @@ func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
 	}()
 	go func() { // a leader that takes nothing holds up nobody once another one leads
 		defer close(closed)
-		select {
-		case <-changed:
-		case <-broken:
-		case <-t.ctx.Done():
+		defer func() { _ = up.Close() }()
+		tick := time.NewTicker(cmp.Or(t.relay.Silence, relaySilence) / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-changed:
+				return
+			case <-broken:
+				return
+			case <-t.ctx.Done():
+				return
+			case now := <-tick.C:
+				if t.silent(now) {
+					t.fail(errSilent)
+					return
+				}
+			}
 		}
-		_ = up.Close()
 	}()
 	for t.write(up) == nil {
 		select {
@@ -384,6 +417,26 @@ func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
 	_ = up.Close()
 	<-broken
 	<-closed
+}
+
+// silent tells whether the leader has said nothing for too long although it was asked something that it answers at once. Who does not take its
+// answers is not read either.
+func (t *tunnel) silent(now time.Time) bool {
+	since := now.Add(-cmp.Or(t.relay.Silence, relaySilence))
+	if t.conn.Congested() {
+		t.heard.Store(now.UnixNano())
+	}
+	if t.heard.Load() > since.UnixNano() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.pending {
+		if r.Code != t.relay.Held && r.At.Before(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // write sends what is fresh.

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -472,4 +473,40 @@ func TestWhatIsRelayedIsBounded(t *testing.T) {
 		arrives(t, leader.held).OK(nil)
 		p.read()
 	}
+}
+
+// A leader that is reached no more, and whose connection does not end, holds nobody up for ever.
+func TestASilentLeaderIsGivenUp(t *testing.T) {
+	s := new(seat)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	go func() {
+		for {
+			sock, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer func() { _ = sock.Close() }()
+			hello, err := remoting.ReadCommand(bufio.NewReader(sock), remoting.Limits{})
+			if err != nil {
+				return
+			}
+			answer, _ := hello.Answer(0, "").Append(nil)
+			_, _ = sock.Write(answer) // and never again
+		}
+	}()
+	s.set(l.Addr().String())
+	node := join(t, "node", s)
+	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
+		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Silence: soon, Relayed: &node.relayed, Failed: &node.lost,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", address)
+		},
+		Hello: func() *remoting.Command { return request(codeGreet, 0) },
+	}}))
+	p := dial(t, node.Gateway)
+	p.send(request(codeTell, 1))
+	require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
 }

@@ -161,12 +161,12 @@ func (a *Actor) buildBatch(b *messages.DispatchBatch) (err error) {
 			a.cfg.Logger.Error().Interface("panic", r).Bytes("stack", debug.Stack()).Msg("building the index panicked")
 		}
 	}()
-	for ; a.done < len(b.Requests) && a.broken == nil; a.done++ {
-		if err := a.cfg.Index.BuildFrom(&b.Requests[a.done]); err != nil {
-			return err
-		}
+	if a.broken != nil {
+		return nil
 	}
-	return nil
+	n, err := a.cfg.Index.Build(b.Requests[a.done:])
+	a.done += n
+	return err
 }
 
 // failed gives the index up after a failed sync or a panic, or waits before the next attempt.

@@ -10,7 +10,7 @@
 //	40 + 4·Slots       entries: i32 keyHash, i64 physical offset, i32 seconds after beginTimestamp,
 //	                            i32 number of the entry before it in the slot; entry 0 is not used
 //
-// One goroutine (the index builder) calls Put, BuildFrom, Flush, Truncate, DeleteBelow, DropDamaged and Close. Any number
+// One goroutine (the index builder) calls Put, Build, BuildFrom, Flush, Truncate, DeleteBelow, DropDamaged and Close. Any number
 // call Query: an entry's number is published after the entry, a slot is set after that, and the list of files never
 // changes once it is published; a file is unmapped when its last reader has left.
 //

@@ -35,7 +35,9 @@ type Set struct {
 	flushedMs atomic.Int64
 
 	text    []byte // of the key that is being hashed
-	names   bool   // names in the folder have changed since the last Flush
+	keys    []hashedKey
+	fetched int32 // what fetch has read: nobody looks at it
+	names   bool  // names in the folder have changed since the last Flush
 	failed  error
 	closed  bool
 	damaged []Damage
@@ -139,38 +141,101 @@ func (s *Set) setFiles(files []*file) {
 // and records in front of the last one that is indexed, are skipped; the last one itself is taken again, since a crash
 // may have lost some of its keys. It does not allocate but for a new file.
 func (s *Set) BuildFrom(r *messages.DispatchRequest) error {
-	if int64(r.PhysicalOffset) < s.end.Load() || messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
-		return nil
-	}
-	if len(r.UniqKey) > 0 {
-		if err := s.Put(r.Queue.Topic, r.UniqKey, r.PhysicalOffset, r.StoreTimestampMs); err != nil {
-			return err
-		}
-	}
-	for rest := r.Keys; len(rest) > 0; {
-		var key []byte
-		if key, rest, _ = bytes.Cut(rest, []byte{' '}); len(key) == 0 {
-			continue
-		}
-		if err := s.Put(r.Queue.Topic, key, r.PhysicalOffset, r.StoreTimestampMs); err != nil {
+	s.keys = s.keys[:0]
+	s.hash(r, 0)
+	for _, k := range s.keys {
+		if err := s.put(k.hash, r.PhysicalOffset, r.StoreTimestampMs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// together is how many records Build looks at before it puts the first of them.
+const together = 32
+
+// hashedKey is a key of one of the records that are being built.
+type hashedKey struct {
+	hash int32
+	of   int
+}
+
+// Build is BuildFrom for records in the order of the log. Their slots, which lie anywhere in the file, are fetched together. It returns how
+// many are in the index: after an error the rest can be tried again.
+func (s *Set) Build(records []messages.DispatchRequest) (done int, err error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
+	for done < len(records) {
+		part := records[done:min(done+together, len(records))]
+		s.keys = s.keys[:0]
+		for i := range part {
+			s.hash(&part[i], i)
+		}
+		if err := s.fetch(); err != nil {
+			return done, err
+		}
+		for _, k := range s.keys {
+			if err := s.put(k.hash, part[k.of].PhysicalOffset, part[k.of].StoreTimestampMs); err != nil {
+				return done + k.of, err
+			}
+		}
+		done += len(part)
+	}
+	return done, nil
+}
+
+// hash adds the keys of a record to those that are to be put.
+func (s *Set) hash(r *messages.DispatchRequest, of int) {
+	if int64(r.PhysicalOffset) < s.end.Load() || messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
+		return
+	}
+	if len(r.UniqKey) > 0 {
+		s.keys = append(s.keys, hashedKey{s.hashOf(r.Queue.Topic, r.UniqKey), of})
+	}
+	for rest := r.Keys; len(rest) > 0; {
+		var key []byte
+		if key, rest, _ = bytes.Cut(rest, []byte{' '}); len(key) > 0 {
+			s.keys = append(s.keys, hashedKey{s.hashOf(r.Queue.Topic, key), of})
+		}
+	}
+}
+
+func (s *Set) hashOf(topic string, key []byte) int32 {
+	s.text = append(append(append(s.text[:0], topic...), '#'), key...)
+	return hashOf(s.text)
+}
+
+// fetch reads the slots of the keys that are to be put: the processor waits for all of them at the same time.
+func (s *Set) fetch() error {
+	files := s.list()
+	if len(files) == 0 {
+		return nil
+	}
+	f := files[len(files)-1]
+	return vfs.Guard(f.path, func() error {
+		for _, k := range s.keys {
+			s.fetched += loadSlot(f.data, f.params.slotOffset(f.params.slotOf(k.hash)))
+		}
+		return nil
+	})
+}
+
 // Put indexes one key of a record. Records come in the order of the log. A full file is synced and a new one made;
 // when that fails nothing is left behind and the same Put can be tried again.
 func (s *Set) Put(topic string, key []byte, at messages.PhysicalOffset, storeTimestampMs int64) error {
+	return s.put(s.hashOf(topic, key), at, storeTimestampMs)
+}
+
+func (s *Set) put(hash int32, at messages.PhysicalOffset, storeTimestampMs int64) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	s.text = append(append(append(s.text[:0], topic...), '#'), key...)
 	f, err := s.current()
 	if err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	if err := f.put(hashOf(s.text), int64(at), storeTimestampMs); err != nil {
+	if err := f.put(hash, int64(at), storeTimestampMs); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
 	s.end.Store(int64(at))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -58,11 +59,25 @@ func specRecords() []messages.DispatchRequest {
 }
 
 func TestFileIsThatOfTheSpecification(t *testing.T) {
+	oneByOne := func(s *Set) {
+		for _, r := range specRecords() {
+			require.NoError(t, s.BuildFrom(&r))
+		}
+	}
+	together := func(s *Set) {
+		n, err := s.Build(specRecords())
+		require.NoError(t, err)
+		require.Len(t, specRecords(), n)
+	}
+	for _, build := range []func(*Set){oneByOne, together} {
+		theSpecifiedFile(t, build)
+	}
+}
+
+func theSpecifiedFile(t *testing.T, build func(*Set)) {
 	disk, s := newSet(t, params(10, 20))
 	require.Equal(t, messages.PhysicalOffset(-1), s.EndPhysical())
-	for _, r := range specRecords() {
-		require.NoError(t, s.BuildFrom(&r))
-	}
+	build(s)
 	require.NoError(t, s.Flush())
 	require.Equal(t, start, s.FlushedTimestampMs())
 	require.Equal(t, messages.PhysicalOffset(0x4bc), s.EndPhysical())
@@ -319,5 +334,32 @@ func TestFailedSyncIsFinal(t *testing.T) {
 		require.ErrorIs(t, s.Truncate(0), ErrFailed)
 		require.Zero(t, s.FlushedTimestampMs())
 		requireKeys(t, s, 0, 5, 10)
+	}
+}
+
+// TestBuildTellsHowFarItCame: over new files, and when the disk is full in front of one; the rest then follows without a gap or a double.
+func TestBuildTellsHowFarItCame(t *testing.T) {
+	disk, s := newSet(t, params(10, 20))
+	var all []messages.DispatchRequest
+	for i := range 100 {
+		all = append(all, record(i))
+	}
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindCreate && s.Len() == 2 {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	done, err := s.Build(all)
+	require.ErrorIs(t, err, vfs.ErrNoSpace)
+	require.Equal(t, 2*19, done, "two files are full")
+	disk.Inject(nil)
+	more, err := s.Build(all[done:])
+	require.NoError(t, err)
+	require.Len(t, all, done+more)
+	for i := range 100 {
+		at, err := s.Query("T", keyOf(i), 10, 0, math.MaxInt64)
+		require.NoError(t, err)
+		require.Equal(t, []messages.PhysicalOffset{all[i].PhysicalOffset}, at)
 	}
 }

@@ -258,6 +258,9 @@ func (e *elector) close() {
 }
 
 func (e *elector) ended(m ended) {
+	if m.term.leads {
+		e.led()
+	}
 	if m.err != nil {
 		e.cfg.Logger.Warn().Err(m.err).Msg("the store was not closed in order: it recovers")
 	}

@@ -43,3 +43,15 @@ func TestAnElectionThatComesToNothingIsNotTriedAgainAtOnce(t *testing.T) {
 	require.True(t, e.asking)
 	e.answered(<-got)
 }
+
+// Readers wait for the next leader for as long behind a node's own lead as behind another's.
+func TestTheOwnLeadIsNotATimeWithoutALeader(t *testing.T) {
+	e := &elector{cfg: Config{ID: "1", Logger: zerolog.Nop()}}
+	e.lead.Store(&lead{since: time.Now().Add(-time.Hour), changed: make(chan struct{})})
+	require.True(t, e.leaderless())
+	_, before := e.leading()
+	e.ended(ended{term: &term{leads: true}})
+	require.False(t, e.leaderless())
+	_, after := e.leading()
+	require.Equal(t, before, after, "nobody else leads")
+}

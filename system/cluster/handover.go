@@ -40,6 +40,13 @@ func (e *elector) leaderless() bool {
 	return l.address == "" && time.Since(l.since) >= leaderlessAfter
 }
 
+// led begins anew to count for how long nobody has led: until now this node has.
+func (e *elector) led() {
+	now := *e.lead.Load()
+	now.since = time.Now()
+	e.lead.Store(&now)
+}
+
 // successor tells whether another node can take over: it is in sync and alive.
 func (e *elector) successor() bool {
 	if e.view.record == nil {

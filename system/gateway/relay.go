@@ -74,7 +74,8 @@ func (n *Node) relay() *edge.Relay {
 	maps.Copy(all, reads)
 	return &edge.Relay{
 		Takes: func(c *remoting.Command) bool {
-			if _, reads := reads[c.Code]; reads && group.Leaderless() || c.Code == remoting.RequestPullMessage && n.broker.Policy().SlaveReads {
+			_, reads := reads[c.Code]
+			if reads && !promises(c.Code) && group.Leaderless() || c.Code == remoting.RequestPullMessage && n.broker.Policy().SlaveReads {
 				return false
 			}
 			_, takes := all[c.Code]
@@ -90,6 +91,12 @@ func (n *Node) relay() *edge.Relay {
 // that a message was taken back.
 func factual(c *remoting.Command) bool {
 	return c.Code == remoting.RequestQueryConsumerOffset || c.Code == remoting.RequestConsumerSendMsgBack && c.Language == remoting.LanguageGo
+}
+
+// promises tells which of consumers' requests only a leader can answer: a lock that two nodes grant is none, and an offset that a follower has
+// taken is lost with the next leader.
+func promises(code int) bool {
+	return code == remoting.RequestLockBatchMQ || code == remoting.RequestUnlockBatchMQ || code == remoting.RequestUpdateConsumerOffset
 }
 
 // relayRequest answers RELAY_BROKER: what comes on the connection is for the leader, and is not relayed again.

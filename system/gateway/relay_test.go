@@ -48,3 +48,14 @@ func TestAFollowerWithoutALeader(t *testing.T) {
 	require.Equal(t, []string{"m0"}, bodies(t, c.ask(pulling("T", 0))))
 	require.EqualValues(t, 0, w.node.Broker().Relayed.All.Load())
 }
+
+// What only a leader can promise is not promised by a follower, for however long nobody has led.
+func TestAFollowerWithoutALeaderPromisesNothing(t *testing.T) {
+	w := run(t, nobody(true), func(c *gateway.Config) { c.Broker.BrokerID = 2 })
+	w.topic("T", 1)
+	c := w.dial("broker")
+	for n, code := range []int{remoting.RequestLockBatchMQ, remoting.RequestUnlockBatchMQ, remoting.RequestUpdateConsumerOffset} {
+		c.send(req(code, "consumerGroup", "g", "topic", "T", "queueId", "0", "commitOffset", "1"))
+		w.eventually(func() bool { return w.node.Broker().Relayed.All.Load() == int64(n+1) })
+	}
+}

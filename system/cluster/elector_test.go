@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -54,4 +55,22 @@ func TestTheOwnLeadIsNotATimeWithoutALeader(t *testing.T) {
 	require.False(t, e.leaderless())
 	_, after := e.leading()
 	require.Equal(t, before, after, "nobody else leads")
+}
+
+// Clients that do not take their answers do not keep the lead from being given up.
+func TestTheLeadIsGivenUpHoweverLongClientsTake(t *testing.T) {
+	client, err := dial([]string{etcd(t)}, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	ctl := newControl(client, "test")
+	_, err = client.Put(t.Context(), ctl.leaderKey(), "3")
+	require.NoError(t, err)
+	leads := &term{cfg: &Config{Logger: zerolog.Nop()}, leads: true, epoch: 3, stop: func() {}, serving: func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	require.ErrorIs(t, leads.handOver(ctl), context.DeadlineExceeded)
+	got, err := client.Get(t.Context(), ctl.leaderKey())
+	require.NoError(t, err)
+	require.Zero(t, got.Count)
 }

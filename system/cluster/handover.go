@@ -86,7 +86,9 @@ func (t *term) handOver(ctl *control) error {
 	if b := t.begun.Load(); b != nil {
 		b.store.SetFlag(messages.FlagNotWriteable, ErrDeposed) // what is put from now on would be cut off
 	}
-	if gone := ctl.resign(ctx, t.epoch); gone != nil {
+	soon, done := context.WithTimeout(context.Background(), askTimeout) // however long the clients took
+	defer done()
+	if gone := ctl.resign(soon, t.epoch); gone != nil {
 		t.cfg.Logger.Warn().Err(gone).Msg("the lead is not given up: its lease passes")
 	}
 	if ended := t.end(changeGrace); err == nil {

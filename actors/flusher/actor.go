@@ -207,6 +207,8 @@ func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 		if s.Start()+s.Size() <= int64(from) || s.Start() >= int64(to) || !s.Hold() {
 			continue
 		}
+		at := max(int64(from)-s.Start(), 0)
+		_ = s.LetGo(at, min(int64(to)-s.Start(), s.Size())-at) // the sync is the same without
 		err := s.DataSync()
 		s.Release()
 		if err != nil {

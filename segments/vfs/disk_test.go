@@ -258,6 +258,28 @@ func TestMapSharedAndFileAreOne(t *testing.T) {
 	})
 }
 
+func TestPagesThatAreLetGoKeepTheirContent(t *testing.T) {
+	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
+		f := create(t, d, path.Join(dir, "a"), 4*4096)
+		for _, mode := range []vfs.MapMode{vfs.MapShared, vfs.MapPrivate} {
+			m, err := f.Map(4*4096, mode)
+			require.NoError(t, err)
+			for i := range m.Bytes() {
+				m.Bytes()[i] = byte(mode) + 'a'
+			}
+			for _, r := range [][2]int64{{0, 4 * 4096}, {100, 5000}, {100, 100}, {4096, 0}} {
+				require.NoError(t, m.LetGo(r[0], r[1]))
+			}
+			require.NoError(t, f.DataSync())
+			require.Equal(t, bytes.Repeat([]byte{byte(mode) + 'a'}, 4*4096), m.Bytes())
+			requirePathError(t, m.LetGo(1, 4*4096), "let go of", f.Name())
+			require.NoError(t, m.Unmap())
+		}
+		require.Equal(t, bytes.Repeat([]byte{byte(vfs.MapShared) + 'a'}, 4*4096), all(t, f))
+		require.NoError(t, f.Close())
+	})
+}
+
 func TestMapPrivate(t *testing.T) {
 	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
 		name := path.Join(dir, "a")

@@ -174,6 +174,17 @@ func (m *osMapping) Populate(off, n int64) error {
 	return rangeError("populate", m.name, off, n, err)
 }
 
+// LetGo implements Mapping.
+func (m *osMapping) LetGo(off, n int64) error {
+	err := checkSpan(off, n, int64(len(m.b)))
+	page := int64(os.Getpagesize())
+	from, to := (off+page-1)/page*page, (off+n)/page*page
+	if err == nil && m.mode != MapPrivate && from < to {
+		err = letGo(m.b[from:to])
+	}
+	return rangeError("let go of", m.name, off, n, err)
+}
+
 // touch makes pages present one by one: adding zero atomically changes nothing, whoever writes there meanwhile. b begins
 // on a page boundary, so its words are aligned and lie within the page.
 func touch(b []byte, writable bool) error {

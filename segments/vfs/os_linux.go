@@ -87,6 +87,15 @@ func populate(b []byte, writable bool) error {
 	return err
 }
 
+// letGo passes what is changed in the pages on to the page cache; only a private mapping would lose it. Locked pages stay (EINVAL).
+func letGo(b []byte) error {
+	err := retry(func() error { return unix.Madvise(b, unix.MADV_DONTNEED) })
+	if errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	return err
+}
+
 // setLock uses a lock of the open file, which no other close in this process can drop. It conflicts with the locks that
 // Java takes. Where the kernel does not know it (EINVAL) a lock of the process must do.
 func setLock(fd int, kind int16) error {

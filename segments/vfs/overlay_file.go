@@ -268,6 +268,11 @@ func (m *overlayMapping) Populate(off, n int64) error {
 	return rangeError("populate", m.file.name, off, n, checkSpan(off, n, int64(len(m.b))))
 }
 
+// LetGo does nothing.
+func (m *overlayMapping) LetGo(off, n int64) error {
+	return rangeError("let go of", m.file.name, off, n, checkSpan(off, n, int64(len(m.b))))
+}
+
 // Lock does nothing: the overlay is memory of a reader.
 func (m *overlayMapping) Lock() error { return nil }
 

@@ -121,6 +121,10 @@ type Mapping interface {
 	// Write-back makes a page fault once more, cheaply. Pages of a MapRead mapping are made present only. ErrFault when a
 	// page can't be had.
 	Populate(off, n int64) error
+	// LetGo takes the whole pages within [off, off+n) of a shared mapping out of the process's page table, all in one go; they stay in
+	// memory with their content, and come back at the next touch. Before a sync, which would do that page by page, interrupting every
+	// processor for each. A hint: systems and locked pages that can't do without it.
+	LetGo(off, n int64) error
 	// Lock keeps the pages of the mapping in memory until Unlock or Unmap (mlock). It may fail for want of permission
 	// (RLIMIT_MEMLOCK).
 	Lock() error

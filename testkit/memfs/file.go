@@ -286,6 +286,14 @@ func (m *mapping) Populate(off, n int64) error {
 	})
 }
 
+// LetGo does nothing: there is no page table.
+func (m *mapping) LetGo(off, n int64) error {
+	if err := span(off, n, int64(len(m.b))); err != nil {
+		return &fs.PathError{Op: "let go of", Path: m.f.name, Err: err}
+	}
+	return nil
+}
+
 // Lock counts the mapping into Locked.
 func (m *mapping) Lock() error {
 	return m.f.d.run(m.f.op(KindLockPages, 0, int64(len(m.b))), func() error {

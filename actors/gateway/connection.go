@@ -93,6 +93,8 @@ func (a *connection) Receive(ctx actor.Context) {
 			a.ended(errStopped)
 			ctx.Stop(ctx.Self())
 		}
+	case late:
+		a.late()
 	case takeBack:
 		a.takeBack()
 	case resume:

@@ -38,6 +38,8 @@ type (
 	suspend struct{ quiet chan struct{} }
 	// hurry: take back what was relayed; close who has an unanswered request all the same.
 	hurry struct{}
+	// late: something was relayed that had been read before the pause; a pull would be held by the leader.
+	late struct{}
 	// takeBack: the leader that a pause waits for leads no more.
 	takeBack struct{}
 	// pause: tell to, by the id, once this connection's requests are answered.
@@ -137,10 +139,18 @@ func (a *connection) pause(m pause) {
 	c := a.conn
 	c.draining.Store(true)
 	c.evict()
-	if t := c.tunnel.Load(); t != nil {
-		c.again = append(c.again, c.countedOut(t.back())...)
-	}
 	a.pausing = append(a.pausing, m)
+	a.late()
+}
+
+// late takes back what was relayed and the leader need not answer now.
+func (a *connection) late() {
+	if len(a.pausing) == 0 {
+		return
+	}
+	if t := a.conn.tunnel.Load(); t != nil {
+		a.conn.again = append(a.conn.again, a.conn.countedOut(t.back())...)
+	}
 	a.paused()
 }
 

@@ -113,6 +113,8 @@ func (c *Conn) relay(relay *Relay, r *Request) {
 		if t.take(r) {
 			if c.cause.Load() != nil { // its end may not have seen this one
 				c.drop(c.endTunnel())
+			} else if c.pausing() {
+				c.self.Send(late{})
 			}
 			return
 		}
@@ -129,6 +131,9 @@ func sizeOf(c *remoting.Command) int64 {
 	}
 	return int64(n)
 }
+
+// pausing tells whether a pause waits for the connection's requests.
+func (c *Conn) pausing() bool { return c.draining.Load() && !c.shared.stopping.Load() }
 
 // take queues a request; false: the tunnel has ended.
 func (t *tunnel) take(r *Request) bool {
@@ -239,7 +244,7 @@ func (t *tunnel) run() {
 		if !t.goesOn() {
 			return
 		}
-		if t.conn.draining.Load() && !t.conn.shared.stopping.Load() { // a pause, which waits for what is the next service's now
+		if t.conn.pausing() { // which waits for what is the next service's now
 			t.conn.self.Send(takeBack{})
 			<-t.ctx.Done()
 			return

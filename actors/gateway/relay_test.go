@@ -113,17 +113,22 @@ func (m *member) serve(t *testing.T, leads bool) {
 		}},
 	}}}}
 	if !leads {
-		s.Relay = &gateway.Relay{
-			Takes: func(c *remoting.Command) bool { return c.Code != codeGreet }, Held: remoting.RequestPullMessage, Leader: m.seat.leader, Patience: patience,
-			Dial: func(ctx context.Context, address string) (net.Conn, error) {
-				var d net.Dialer
-				return d.DialContext(ctx, "tcp", address)
-			},
-			Hello:   func() *remoting.Command { return remoting.NewRequest(codeGreet, nil) },
-			Relayed: &m.relayed, Failed: &m.lost,
-		}
+		s.Relay = m.relay()
 	}
 	require.NoError(t, m.Serve(s))
+}
+
+// relay hands everything on to whoever leads.
+func (m *member) relay() *gateway.Relay {
+	return &gateway.Relay{
+		Takes: func(c *remoting.Command) bool { return c.Code != codeGreet }, Held: remoting.RequestPullMessage, Leader: m.seat.leader, Patience: patience,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", address)
+		},
+		Hello:   func() *remoting.Command { return remoting.NewRequest(codeGreet, nil) },
+		Relayed: &m.relayed, Failed: &m.lost,
+	}
 }
 
 func (m *member) at() string { return m.Address(0).String() }
@@ -509,4 +514,33 @@ func TestASilentLeaderIsGivenUp(t *testing.T) {
 	p := dial(t, node.Gateway)
 	p.send(request(codeTell, 1))
 	require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
+}
+
+// A pull that was read before a pause, and is relayed after it has begun, is taken back all the same: the leader would hold it.
+func TestAPauseWaitsForNoLatePull(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	s.set(leader.at())
+	reads, goOn := make(chan string, 1), make(chan struct{})
+	relay := node.relay()
+	relay.Takes = func(*remoting.Command) bool {
+		reads <- "read"
+		<-goOn
+		return true
+	}
+	require.NoError(t, node.Serve(gateway.Service{
+		Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{remoting.RequestPullMessage: {}}}}, Relay: relay,
+	}))
+	p := dial(t, node.Gateway)
+	p.send(request(remoting.RequestPullMessage, 1))
+	arrives(t, reads)
+	paused := make(chan error, 1)
+	go func() { paused <- node.Suspend(t.Context()) }()
+	quiet(t, paused)
+	close(goOn)
+	require.NoError(t, arrives(t, paused))
+	node.serve(t, true)
+	arrives(t, node.held).OK(nil)
+	require.Equal(t, int32(1), p.read().Opaque)
 }

@@ -25,6 +25,7 @@ type GetResult struct {
 	Records    [][]byte    // whole records, raw
 	Bytes      int         // of all records
 	Behind     int64       // bytes between the last record looked at and the end of the log
+	Oldest     int64       // the same from the first one of Records; where there are none, of no meaning
 
 	// OnRelease, when set, takes the empty result back for its next use.
 	OnRelease func(*GetResult)

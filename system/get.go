@@ -180,6 +180,9 @@ func (g *get) look(u consumequeue.Unit) bool {
 		g.removed() // a place whose message is lost: recovery has reported it
 		return true
 	}
+	if len(g.r.Records) == 0 {
+		g.r.Oldest = g.r.Behind
+	}
 	g.r.Records = append(g.r.Records, raw)
 	g.r.Bytes += int(u.Size)
 	g.r.Status = messages.Found

@@ -65,6 +65,8 @@ func TestAGetFarBehindTheEndKeepsTheLimitsOfTheDisk(t *testing.T) {
 			r, err := s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, MaxMessages: 32})
 			require.NoError(t, err)
 			require.Len(t, r.Records, c.want)
+			require.Equal(t, int64(s.log.End()), r.Oldest)
+			require.Less(t, r.Behind, r.Oldest)
 			r.Release()
 			require.NoError(t, s.Close(t.Context()))
 		})

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,16 @@ func (f *frame) free() {
 	framePool.Put(f)
 }
 
+// old tells whether some of the frame may have to be read from the disk first. What is near the log's end is in memory, from writing; so is,
+// but for a piece, a record that is not larger than a page, as the read has looked at its head.
+func (f *frame) old() bool {
+	const recentBytes, pageBytes = 64 << 20, 4 << 10
+	if f.hold == nil || f.hold.Oldest <= recentBytes {
+		return false
+	}
+	return slices.ContainsFunc(f.tail, func(record []byte) bool { return len(record) > pageBytes })
+}
+
 // writing is the mark at the bottom of an outbox's list while somebody writes.
 var writing = new(frame)
 
@@ -56,6 +67,7 @@ type outbox struct {
 	onWrote  func()        // after each write
 	onBroken func(error)   // once
 
+	old           bool        // some of what is being written may have to be read from the disk first
 	scratch, part net.Buffers // the writer's only; WriteTo eats part, which must not move to the heap for each call
 }
 
@@ -125,10 +137,12 @@ func (o *outbox) take() *frame {
 func (o *outbox) write(f *frame) {
 	for f != nil {
 		first, size := f, 0
+		o.old = false
 		o.scratch = o.scratch[:0]
 		for f != nil && (size == 0 || size+int(f.bytes) <= maxWriteBytes) {
 			o.scratch = append(append(o.scratch, f.head), f.tail...)
 			size += int(f.bytes)
+			o.old = o.old || f.old()
 			f = f.next
 		}
 		o.writeAll()
@@ -163,6 +177,10 @@ func (o *outbox) writeAll() {
 }
 
 func (o *outbox) writePart() error {
+	if o.wire == nil && o.old {
+		_, err := o.sock.WriteSlow(&o.part)
+		return err
+	}
 	if o.wire == nil {
 		_, err := o.sock.Write(&o.part)
 		return err

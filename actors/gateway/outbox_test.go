@@ -139,3 +139,16 @@ func BenchmarkPull(b *testing.B) {
 		o.write(next())
 	}
 }
+
+// Sockets are written without the runtime's knowledge only where that does not wait for the disk.
+func TestWhatMayBeOnTheDiskIsOld(t *testing.T) {
+	for _, c := range []struct {
+		behind int64
+		size   int
+		old    bool
+	}{{1 << 30, 5000, true}, {1 << 30, 4000, false}, {1 << 20, 5000, false}} {
+		f := &frame{hold: &messages.GetResult{Oldest: c.behind}, tail: [][]byte{make([]byte, 100), make([]byte, c.size)}}
+		require.Equal(t, c.old, f.old(), "%+v", c)
+	}
+	require.False(t, new(frame).old())
+}

@@ -17,8 +17,12 @@ type vector = syscall.Iovec
 
 func readInto(fd uintptr, t *transfer) (int, syscall.Errno) {
 	b := t.bufs[0]
-	n, _, err := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	return int(n), err
+	for {
+		n, _, err := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		if err != syscall.EINTR { // the poller would not tell of what is there already
+			return int(n), err
+		}
+	}
 }
 
 func writeFrom(fd uintptr, t *transfer) (int, syscall.Errno) {
@@ -30,7 +34,11 @@ func writeFrom(fd uintptr, t *transfer) (int, syscall.Errno) {
 			t.iov = append(t.iov, part)
 		}
 	}
-	wrote, _, err := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.iov))), uintptr(len(t.iov)))
-	clear(t.iov)
-	return int(wrote), err
+	for {
+		wrote, _, err := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.iov))), uintptr(len(t.iov)))
+		if err != syscall.EINTR {
+			clear(t.iov)
+			return int(wrote), err
+		}
+	}
 }

@@ -41,7 +41,7 @@ func Of(conn net.Conn) *Socket {
 // done notes what a call has done, and tells whether it is over.
 func (t *transfer) done(n int, err syscall.Errno) bool {
 	t.n, t.err = n, err
-	return err != syscall.EAGAIN && err != syscall.EINTR || !t.wait && err == syscall.EAGAIN
+	return err != syscall.EAGAIN || !t.wait
 }
 
 // Read implements io.Reader.
@@ -50,6 +50,7 @@ func (s *Socket) Read(b []byte) (int, error) {
 		return s.conn.Read(b)
 	}
 	t := &s.in
+	b = b[:min(len(b), directBytes)]
 	t.bufs, t.wait = append(t.bufs[:0], b), true
 	err := s.direct.Read(t.call)
 	t.bufs[0] = nil
@@ -59,7 +60,10 @@ func (s *Socket) Read(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.conn.Read(b) // it meets the same end or error, and words it
+	if t.err != 0 { // the kernel tells of it once
+		return 0, &net.OpError{Op: "read", Net: "tcp", Source: s.conn.LocalAddr(), Addr: s.conn.RemoteAddr(), Err: t.err}
+	}
+	return s.conn.Read(b) // it meets the same end, and words it
 }
 
 // Write writes all the parts, and waits for the peer to take them. It uses the parts up.
@@ -83,10 +87,13 @@ func (s *Socket) Write(parts *net.Buffers) (int64, error) {
 	return sum, nil
 }
 
+// WriteSlow is Write of parts that may lie in pages which are on the disk: the runtime is told, and others go on meanwhile.
+func (s *Socket) WriteSlow(parts *net.Buffers) (int64, error) { return parts.WriteTo(s.conn) }
+
 // Offer writes as much of the parts as the peer takes at once, without waiting; what is left in them is for Write. It leaves all of
 // them where the connection can't be used directly.
 func (s *Socket) Offer(parts *net.Buffers) error {
-	for s.direct != nil && len(*parts) > 0 && len(*parts) <= maxParts {
+	for s.direct != nil && len(*parts) > 0 && len(*parts) <= maxParts && size(*parts) <= directBytes {
 		n, err := s.write(*parts, false)
 		if n == 0 || err != nil {
 			return err

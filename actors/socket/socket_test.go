@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -109,4 +110,13 @@ func TestClosingEndsWhatWaits(t *testing.T) {
 	for range 2 {
 		require.ErrorIs(t, <-ended, net.ErrClosed)
 	}
+}
+
+// A connection that was reset is not one that has ended in order.
+func TestAResetIsNoEnd(t *testing.T) {
+	near, far := pair(t)
+	require.NoError(t, far.(*net.TCPConn).SetLinger(0))
+	require.NoError(t, far.Close())
+	_, err := socket.Of(near).Read(make([]byte, 8))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
 }

@@ -22,8 +22,8 @@ type Relay struct {
 	Takes func(*remoting.Command) bool
 	// Leader is where the leader serves, empty while nobody is known to lead; changed is closed when that is over.
 	Leader func() (address string, changed <-chan struct{})
-	// Dial connects to it.
-	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Dial connects to it; secret says that the client's connection is encrypted.
+	Dial func(ctx context.Context, address string, secret bool) (net.Conn, error)
 	// Hello makes the request with which a relaying connection begins. Only a node that leads answers it with SUCCESS, and it calls
 	// Conn.SetRelayed: so nothing is relayed twice.
 	Hello func() *remoting.Command
@@ -344,7 +344,7 @@ func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
 func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
 	ctx, cancel := context.WithTimeout(ctx, relayHandshake)
 	defer cancel()
-	sock, err := t.relay.Dial(ctx, address)
+	sock, err := t.relay.Dial(ctx, address, t.conn.wire.Load() != nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the leader: %w", err)
 	}

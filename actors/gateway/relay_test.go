@@ -122,7 +122,7 @@ func (m *member) serve(t *testing.T, leads bool) {
 func (m *member) relay() *gateway.Relay {
 	return &gateway.Relay{
 		Takes: func(c *remoting.Command) bool { return c.Code != codeGreet }, Held: remoting.RequestPullMessage, Leader: m.seat.leader, Patience: patience,
-		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		Dial: func(ctx context.Context, address string, _ bool) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", address)
 		},
@@ -505,7 +505,7 @@ func TestASilentLeaderIsGivenUp(t *testing.T) {
 	node := join(t, "node", s)
 	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
 		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Silence: soon, Relayed: &node.relayed, Failed: &node.lost,
-		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		Dial: func(ctx context.Context, address string, _ bool) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", address)
 		},

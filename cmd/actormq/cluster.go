@@ -180,10 +180,10 @@ func (n *clusterNode) closeDoor() {
 	}
 }
 
-// dialer connects to whoever leads, as clients do: with TLS where the ports have that.
-func (n *clusterNode) dialer(g gateway.Config) func(ctx context.Context, address string) (net.Conn, error) {
-	return func(ctx context.Context, address string) (net.Conn, error) {
-		if g.TLSMode == edge.TLSDisabled || g.TLSMode == edge.TLSPermissive && g.TLSFiles.Cert == "" {
+// dialer connects to whoever leads, as clients do: with TLS where the ports have that, and always where the client has it.
+func (n *clusterNode) dialer(g gateway.Config) func(ctx context.Context, address string, secret bool) (net.Conn, error) {
+	return func(ctx context.Context, address string, secret bool) (net.Conn, error) {
+		if g.TLSMode == edge.TLSDisabled || !secret && g.TLSMode == edge.TLSPermissive && g.TLSFiles.Cert == "" {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", address)
 		}

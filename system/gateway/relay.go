@@ -19,8 +19,8 @@ type Group struct {
 	Leader func() (address string, changed <-chan struct{})
 	// Leaderless tells that nobody has led for so long that readers are given what this node has.
 	Leaderless func() bool
-	// Dial connects to the leader, as a client does.
-	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Dial connects to the leader, as a client does, one whose connection is encrypted if secret is set.
+	Dial func(ctx context.Context, address string, secret bool) (net.Conn, error)
 }
 
 // Door keeps a node's ports and connections while one Node follows another one: what clients send meanwhile waits a moment. Its methods are

@@ -199,6 +199,9 @@ func (a *Actor) sync() {
 	}()
 }
 
+// letGoBytes is how much a sync must cover for its pages to be let go of before: of less the dispatcher reads some again, and faults.
+const letGoBytes = 1 << 20
+
 // syncRange makes the segments that hold [from, to) durable, oldest first.
 func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 	view := log.View()
@@ -208,7 +211,9 @@ func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 			continue
 		}
 		at := max(int64(from)-s.Start(), 0)
-		_ = s.LetGo(at, min(int64(to)-s.Start(), s.Size())-at) // the sync is the same without
+		if n := min(int64(to)-s.Start(), s.Size()) - at; n >= letGoBytes {
+			_ = s.LetGo(at, n) // the sync is the same without
+		}
 		err := s.DataSync()
 		s.Release()
 		if err != nil {

@@ -130,11 +130,6 @@ func (w *Walk) segment(seg *segments.Segment, pos *int64, fn func(*Item) error) 
 	end := seg.Start() + int64(len(data))
 	var it Item
 	for *pos < end && err == nil {
-		if end-*pos >= aheadBytes {
-			if err = w.sound(data, seg, pos, fn); err != nil || *pos >= end {
-				break
-			}
-		}
 		b := data[*pos-seg.Start():]
 		it.From = messages.PhysicalOffset(*pos)
 		it.Err = w.parse(b, seg, &it)

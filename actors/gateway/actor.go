@@ -177,7 +177,7 @@ func (a *gatewayActor) Receive(ctx actor.Context) {
 	case stop:
 		a.stop(ctx)
 	case giveUp:
-		a.giveUp(ctx, func(*Conn) bool { return true })
+		a.giveUp(ctx)
 	case suspend:
 		a.suspend(ctx, m)
 	case quieted:
@@ -233,12 +233,10 @@ func (a *gatewayActor) stop(ctx actor.Context) {
 	a.finish(ctx)
 }
 
-// giveUp closes connections.
-func (a *gatewayActor) giveUp(ctx actor.Context, which func(*Conn) bool) {
+// giveUp closes all connections.
+func (a *gatewayActor) giveUp(ctx actor.Context) {
 	for _, c := range a.children {
-		if which(c.conn) {
-			ctx.Send(c.pid, ended{errStopped})
-		}
+		ctx.Send(c.pid, ended{errStopped})
 	}
 }
 

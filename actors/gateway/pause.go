@@ -92,7 +92,7 @@ func (g *Gateway) Serve(s Service) error {
 // pausedLong closes all connections, and again those that come later.
 func (a *gatewayActor) pausedLong(ctx actor.Context) {
 	if a.pausing != nil {
-		a.giveUp(ctx, func(*Conn) bool { return true })
+		a.giveUp(ctx)
 		a.pausing = a.gateway.self.After(maxPause, pausedLong{})
 	}
 }

@@ -104,44 +104,48 @@ func (c *Conn) release() {
 
 // whole is the size of the next frame if all of it has been read from the socket already, else 0.
 func (c *Conn) whole() int {
-	const lengthBytes = 4
 	n := c.in.Buffered()
 	if n < lengthBytes {
 		return 0
 	}
-	word, _ := c.in.Peek(lengthBytes) // it is buffered
-	frame := int64(binary.BigEndian.Uint32(word))
+	frame, _ := c.length() // it is buffered
 	if int64(n-lengthBytes) < frame {
 		return 0
 	}
 	return lengthBytes + int(frame)
 }
 
-// fill waits until all of the next frame is in the buffer, and returns its size; 0: it is too large, or does not come.
-func (c *Conn) fill() int {
-	const lengthBytes = 4
+// lengthBytes is the field that a frame begins with: how many bytes follow.
+const lengthBytes = 4
+
+// length waits for that of the next frame. Of an error the frame reader tells: it meets the same one.
+func (c *Conn) length() (int64, error) {
 	word, err := c.in.Peek(lengthBytes)
 	if err != nil {
-		return 0 // the frame reader meets the same error and words it
+		return 0, err
 	}
-	n := lengthBytes + int64(binary.BigEndian.Uint32(word))
-	if n > int64(c.in.Size()) || n > lengthBytes+int64(c.shared.opt.FrameBytes) {
+	return int64(binary.BigEndian.Uint32(word)), nil
+}
+
+// fill waits until all of the next frame is in the buffer, and returns its size; 0: it is too large, or does not come.
+func (c *Conn) fill() int {
+	n, err := c.length()
+	if err != nil || n+lengthBytes > int64(c.in.Size()) || n > int64(c.shared.opt.FrameBytes) {
 		return 0
 	}
-	if _, err := c.in.Peek(int(n)); err != nil {
-		return 0 // likewise
+	if _, err := c.in.Peek(lengthBytes + int(n)); err != nil {
+		return 0 // the frame reader meets the same error and words it
 	}
-	return int(n)
+	return lengthBytes + int(n)
 }
 
 // admitLarge waits for the next frame and, if it is a large one, for its part of the common budget. The frame must then
 // arrive steadily.
 func (c *Conn) admitLarge() (int64, error) {
-	word, err := c.in.Peek(4)
+	n, err := c.length()
 	if err != nil {
 		return 0, nil //nolint:nilerr // the frame reader meets the same error and words it
 	}
-	n := int64(binary.BigEndian.Uint32(word))
 	if n <= largeFrame || n > int64(c.shared.opt.FrameBytes) {
 		return 0, nil
 	}

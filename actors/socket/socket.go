@@ -68,23 +68,13 @@ func (s *Socket) Read(b []byte) (int, error) {
 
 // Write writes all the parts, and waits for the peer to take them. It uses the parts up.
 func (s *Socket) Write(parts *net.Buffers) (int64, error) {
-	if s.direct == nil || len(*parts) > maxParts || size(*parts) > directBytes {
-		return parts.WriteTo(s.conn)
+	sum, err := s.push(parts, true)
+	if err == nil && len(*parts) > 0 { // too much for a call, or an error that package net words
+		var rest int64
+		rest, err = parts.WriteTo(s.conn)
+		sum += rest
 	}
-	sum := int64(0)
-	for len(*parts) > 0 {
-		n, err := s.write(*parts, true)
-		if n == 0 || err != nil {
-			if err == nil {
-				n64, err := parts.WriteTo(s.conn)
-				return sum + n64, err
-			}
-			return sum, err
-		}
-		sum += int64(n)
-		consume(parts, n)
-	}
-	return sum, nil
+	return sum, err
 }
 
 // WriteSlow is Write of parts that may lie in pages which are on the disk: the runtime is told, and others go on meanwhile.
@@ -93,14 +83,24 @@ func (s *Socket) WriteSlow(parts *net.Buffers) (int64, error) { return parts.Wri
 // Offer writes as much of the parts as the peer takes at once, without waiting; what is left in them is for Write. It leaves all of
 // them where the connection can't be used directly.
 func (s *Socket) Offer(parts *net.Buffers) error {
-	for s.direct != nil && len(*parts) > 0 && len(*parts) <= maxParts && size(*parts) <= directBytes {
-		n, err := s.write(*parts, false)
+	_, err := s.push(parts, false)
+	return err
+}
+
+// push writes directly for as long as something is taken.
+func (s *Socket) push(parts *net.Buffers, wait bool) (sum int64, err error) {
+	if s.direct == nil || len(*parts) > maxParts || size(*parts) > directBytes {
+		return 0, nil
+	}
+	for len(*parts) > 0 {
+		n, err := s.write(*parts, wait)
 		if n == 0 || err != nil {
-			return err
+			return sum, err
 		}
+		sum += int64(n)
 		consume(parts, n)
 	}
-	return nil
+	return sum, nil
 }
 
 // write makes one call that writes something; 0 without an error where package net is to word the error.

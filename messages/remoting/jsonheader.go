@@ -126,18 +126,11 @@ func (s *scanner) members(member func(name string) error) error {
 
 // string reads a string, its opening quote being at the position.
 func (s *scanner) string() (string, error) {
-	from := s.pos + 1
-	at := fastjson.Special(s.text, from)
-	escaped := false
-	for at < len(s.text) && s.text[at] == '\\' {
-		escaped = true
-		at = fastjson.Special(s.text, at+2)
+	content, escaped, err := s.quoted()
+	if err != nil {
+		return "", err
 	}
-	if at >= len(s.text) {
-		return "", s.unterminated()
-	}
-	content := s.text[from:at]
-	s.pos, s.raw = at+1, content
+	s.raw = content
 	if !escaped {
 		return content, nil
 	}
@@ -151,20 +144,24 @@ func (s *scanner) string() (string, error) {
 	return viewString(text[before:]), nil
 }
 
-func (s *scanner) unterminated() error {
-	return fmt.Errorf("%w: string at byte %d has no end", ErrBadHeader, s.pos)
-}
-
-func (s *scanner) skipString() error {
-	at := fastjson.Special(s.text, s.pos+1)
+// quoted goes behind a string, and returns what is between its quotes.
+func (s *scanner) quoted() (content string, escaped bool, err error) {
+	from := s.pos + 1
+	at := fastjson.Special(s.text, from)
 	for at < len(s.text) && s.text[at] == '\\' {
+		escaped = true
 		at = fastjson.Special(s.text, at+2)
 	}
 	if at >= len(s.text) {
-		return s.unterminated()
+		return "", false, fmt.Errorf("%w: string at byte %d has no end", ErrBadHeader, s.pos)
 	}
 	s.pos = at + 1
-	return nil
+	return s.text[from:at], escaped, nil
+}
+
+func (s *scanner) skipString() error {
+	_, _, err := s.quoted()
+	return err
 }
 
 // value reads any value and returns its text; objects and arrays are not looked into.

@@ -64,8 +64,13 @@ type member struct {
 
 func join(t *testing.T, name string, s *seat) *member {
 	t.Helper()
+	return joinWith(t, gateway.Options{}, name, s)
+}
+
+func joinWith(t *testing.T, opt gateway.Options, name string, s *seat) *member {
+	t.Helper()
 	m := &member{name: name, seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100), waits: make(chan *gateway.Request, 100)}
-	m.Gateway = start(t, gateway.Options{}, gateway.Routes{})
+	m.Gateway = start(t, opt, gateway.Routes{})
 	m.pause(t)
 	return m
 }
@@ -75,6 +80,15 @@ func (m *member) pause(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, m.Suspend(ctx))
+}
+
+// pausing begins a pause that waits for something.
+func (m *member) pausing(t *testing.T) <-chan error {
+	t.Helper()
+	paused := make(chan error, 1)
+	go func() { paused <- m.Suspend(t.Context()) }()
+	quiet(t, paused)
+	return paused
 }
 
 func (m *member) serve(t *testing.T, leads bool) {
@@ -131,6 +145,25 @@ func (m *member) relay() *gateway.Relay {
 	}
 }
 
+// relays serves nothing itself.
+func (m *member) relays(t *testing.T, relay *gateway.Relay) {
+	t.Helper()
+	require.NoError(t, m.Serve(gateway.Service{Relay: relay, Ports: []gateway.Port{{
+		Name: "test", Routes: gateway.Routes{codeTell: {}, remoting.RequestPullMessage: {}},
+	}}}))
+}
+
+// relaying is a leader, a node that relays to it, and a client of that.
+func relaying(t *testing.T) (s *seat, leader, node *member, p *peer) {
+	t.Helper()
+	s = new(seat)
+	leader, node = join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	node.serve(t, false)
+	s.set(leader.at())
+	return s, leader, node, dial(t, node.Gateway)
+}
+
 func (m *member) at() string { return m.Address(0).String() }
 
 func body(code int, opaque int32, text string) *remoting.Command {
@@ -148,9 +181,7 @@ func TestAConnectionOutlivesTheServiceBehindIt(t *testing.T) {
 	require.Equal(t, "first", p.read().Remark)
 	require.Equal(t, "who", arrives(t, m.beats))
 	held := arrives(t, m.held)
-	paused := make(chan error, 1)
-	go func() { paused <- m.Suspend(t.Context()) }()
-	quiet(t, paused) // a request is not answered
+	paused := m.pausing(t) // a request is not answered
 	held.OK(nil)
 	require.Equal(t, int32(3), p.read().Opaque)
 	require.NoError(t, arrives(t, paused))
@@ -268,9 +299,9 @@ func TestNobodyWaitsForALeaderForEver(t *testing.T) {
 	s := new(seat)
 	node := join(t, "node", s)
 	node.serve(t, false)
-	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
-		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Patience: time.Millisecond, Relayed: &node.relayed, Failed: &node.lost,
-	}}))
+	relay := node.relay()
+	relay.Patience = time.Millisecond
+	node.relays(t, relay)
 	p := dial(t, node.Gateway)
 	for n := range int32(3) {
 		p.send(request(codeTell, n))
@@ -282,9 +313,7 @@ func TestNobodyWaitsForALeaderForEver(t *testing.T) {
 // Large requests that wait for the leader when their client goes give back what they had of the common budget.
 func TestWhatIsRelayedGivesItsRoomBackWithItsClient(t *testing.T) {
 	s := new(seat)
-	node := &member{name: "node", seat: s, beats: make(chan string, 100), held: make(chan *gateway.Request, 100), waits: make(chan *gateway.Request, 100)}
-	node.Gateway = start(t, gateway.Options{FrameBytes: 200 << 10, MaxLargeBytes: 200 << 10}, gateway.Routes{})
-	node.pause(t)
+	node := joinWith(t, gateway.Options{FrameBytes: 200 << 10, MaxLargeBytes: 200 << 10}, "node", s)
 	node.serve(t, false)
 	for n := range int64(3) {
 		p := dial(t, node.Gateway)
@@ -296,12 +325,8 @@ func TestWhatIsRelayedGivesItsRoomBackWithItsClient(t *testing.T) {
 
 // What the leader gives no answer to ends the client's connection, as without a relay, and is asked once.
 func TestWhatTheLeaderAbandonsIsAbandoned(t *testing.T) {
-	s := new(seat)
-	leader, node := join(t, "leader", s), join(t, "node", s)
-	leader.serve(t, true)
-	node.serve(t, false)
-	s.set(leader.at())
-	p, q := dial(t, node.Gateway), dial(t, node.Gateway)
+	_, leader, node, p := relaying(t)
+	q := dial(t, node.Gateway)
 	q.send(body(codeTell, 1, "x"))
 	require.Equal(t, "leader", q.read().Remark)
 	p.send(request(codeLeave, 1))
@@ -313,12 +338,7 @@ func TestWhatTheLeaderAbandonsIsAbandoned(t *testing.T) {
 
 // A leader that closes the connection for a request is not asked for ever.
 func TestALeaderThatClosesIsNotAskedForEver(t *testing.T) {
-	s := new(seat)
-	leader, node := join(t, "leader", s), join(t, "node", s)
-	leader.serve(t, true)
-	node.serve(t, false)
-	s.set(leader.at())
-	p := dial(t, node.Gateway)
+	_, leader, _, p := relaying(t)
 	p.send(request(codeClose, 1))
 	p.gone()
 	require.LessOrEqual(t, leader.asked.Load(), int64(4))
@@ -328,10 +348,9 @@ func TestALeaderThatClosesIsNotAskedForEver(t *testing.T) {
 func TestWhatIsTakenForAFactIsNotRefused(t *testing.T) {
 	s := new(seat)
 	node := join(t, "node", s)
-	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
-		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Patience: time.Millisecond, Relayed: &node.relayed, Failed: &node.lost,
-		Abandons: func(c *remoting.Command) bool { return c.Opaque == 2 },
-	}}))
+	relay := node.relay()
+	relay.Patience, relay.Abandons = time.Millisecond, func(c *remoting.Command) bool { return c.Opaque == 2 }
+	node.relays(t, relay)
 	p := dial(t, node.Gateway)
 	p.send(request(codeTell, 1))
 	require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
@@ -380,9 +399,7 @@ func TestAPauseDuringAResume(t *testing.T) {
 	require.NoError(t, m.Serve(service("second")))
 	require.Equal(t, "second", arrives(t, began)) // by the heartbeat, which takes its time
 	p.send(body(codeTell, 2, ""))
-	paused := make(chan error, 1)
-	go func() { paused <- m.Suspend(t.Context()) }()
-	quiet(t, paused)
+	paused := m.pausing(t)
 	goOn <- struct{}{}
 	require.NoError(t, arrives(t, paused))
 	p.silent() // and not answered by the second
@@ -394,18 +411,11 @@ func TestAPauseDuringAResume(t *testing.T) {
 
 // A node that changes its service while the leader stays waits for what the leader was given, and asks it for nothing twice. Pulls it makes again.
 func TestAPauseOfANodeThatRelaysMakesNothingTwice(t *testing.T) {
-	s := new(seat)
-	leader, node := join(t, "leader", s), join(t, "node", s)
-	leader.serve(t, true)
-	node.serve(t, false)
-	s.set(leader.at())
-	p := dial(t, node.Gateway)
+	_, leader, node, p := relaying(t)
 	p.send(request(codeWait, 1), request(remoting.RequestPullMessage, 2))
 	waits := arrives(t, leader.waits)
 	arrives(t, leader.held)
-	paused := make(chan error, 1)
-	go func() { paused <- node.Suspend(t.Context()) }()
-	quiet(t, paused)
+	paused := node.pausing(t)
 	waits.OK(nil)
 	require.NoError(t, arrives(t, paused))
 	require.Equal(t, int32(1), p.read().Opaque)
@@ -417,12 +427,7 @@ func TestAPauseOfANodeThatRelaysMakesNothingTwice(t *testing.T) {
 
 // In a hurry what was relayed is taken back, and the connection stays.
 func TestAHurriedPauseTakesBackWhatWasRelayed(t *testing.T) {
-	s := new(seat)
-	leader, node := join(t, "leader", s), join(t, "node", s)
-	leader.serve(t, true)
-	node.serve(t, false)
-	s.set(leader.at())
-	p := dial(t, node.Gateway)
+	_, leader, node, p := relaying(t)
 	p.send(request(codeWait, 1))
 	first := arrives(t, leader.waits)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -436,17 +441,10 @@ func TestAHurriedPauseTakesBackWhatWasRelayed(t *testing.T) {
 
 // A pause does not wait for a leader that leads no more: what it was given is this node's own if it leads next.
 func TestAPauseTakesBackWhatIsTheNextLeaders(t *testing.T) {
-	s := new(seat)
-	leader, node := join(t, "leader", s), join(t, "node", s)
-	leader.serve(t, true)
-	node.serve(t, false)
-	s.set(leader.at())
-	p := dial(t, node.Gateway)
+	s, leader, node, p := relaying(t)
 	p.send(request(codeWait, 1))
 	first := arrives(t, leader.waits)
-	paused := make(chan error, 1)
-	go func() { paused <- node.Suspend(t.Context()) }()
-	quiet(t, paused)
+	paused := node.pausing(t)
 	s.set("")
 	require.NoError(t, arrives(t, paused))
 	node.serve(t, true)
@@ -458,9 +456,7 @@ func TestAPauseTakesBackWhatIsTheNextLeaders(t *testing.T) {
 // What waits for the leader is bounded by what a connection may have queued, not by the number of requests alone.
 func TestWhatIsRelayedIsBounded(t *testing.T) {
 	s := new(seat)
-	node := &member{name: "node", seat: s}
-	node.Gateway = start(t, gateway.Options{MaxQueuedBytes: 100 << 10}, gateway.Routes{})
-	node.pause(t)
+	node := joinWith(t, gateway.Options{MaxQueuedBytes: 100 << 10}, "node", s)
 	node.serve(t, false)
 	leader := join(t, "leader", s)
 	leader.serve(t, true)
@@ -503,14 +499,9 @@ func TestASilentLeaderIsGivenUp(t *testing.T) {
 	}()
 	s.set(l.Addr().String())
 	node := join(t, "node", s)
-	require.NoError(t, node.Serve(gateway.Service{Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{codeTell: {}}}}, Relay: &gateway.Relay{
-		Takes: func(*remoting.Command) bool { return true }, Leader: s.leader, Silence: soon, Relayed: &node.relayed, Failed: &node.lost,
-		Dial: func(ctx context.Context, address string, _ bool) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", address)
-		},
-		Hello: func() *remoting.Command { return request(codeGreet, 0) },
-	}}))
+	relay := node.relay()
+	relay.Silence = soon
+	node.relays(t, relay)
 	p := dial(t, node.Gateway)
 	p.send(request(codeTell, 1))
 	require.Equal(t, remoting.ResponseServiceNotAvailable, p.read().Code)
@@ -529,15 +520,11 @@ func TestAPauseWaitsForNoLatePull(t *testing.T) {
 		<-goOn
 		return true
 	}
-	require.NoError(t, node.Serve(gateway.Service{
-		Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{remoting.RequestPullMessage: {}}}}, Relay: relay,
-	}))
+	node.relays(t, relay)
 	p := dial(t, node.Gateway)
 	p.send(request(remoting.RequestPullMessage, 1))
 	arrives(t, reads)
-	paused := make(chan error, 1)
-	go func() { paused <- node.Suspend(t.Context()) }()
-	quiet(t, paused)
+	paused := node.pausing(t)
 	close(goOn)
 	require.NoError(t, arrives(t, paused))
 	node.serve(t, true)

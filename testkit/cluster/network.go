@@ -3,16 +3,15 @@ package cluster
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/process"
 )
 
@@ -55,26 +54,7 @@ func Apart(t *testing.T) bool {
 	}
 	program, err := process.Build(t.TempDir())
 	require.NoError(t, err)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command("unshare", append(enter, self, "-test.v", "-test.run=^"+t.Name()+"$")...)
-	if end, ok := t.Deadline(); ok {
-		cmd.Args = append(cmd.Args, "-test.timeout="+(time.Until(end)-5*time.Second).String())
-	}
-	cmd.Env = append(os.Environ(), networkVar+"="+program)
-	said, to := io.Pipe()
-	cmd.Stdout, cmd.Stderr = to, to
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- cmd.Wait()
-		_ = to.Close()
-	}()
-	for lines := bufio.NewScanner(said); lines.Scan(); {
-		t.Log(lines.Text())
-	}
-	_, _ = io.Copy(io.Discard, said) // what was no line
-	require.NoError(t, <-ended, "in a network of its own")
+	fixture.Again(t, networkVar+"="+program, append([]string{"unshare"}, enter...)...)
 	return true
 }
 

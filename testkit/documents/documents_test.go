@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,21 +47,15 @@ func TestEveryDocumentedCommandRuns(t *testing.T) {
 			return
 		}
 	}
-	left := slices.DeleteFunc(slices.Sorted(keys(all, false)), func(text string) bool { return elsewhere(t, text) || r.isName(text) })
+	var left []string
+	for _, text := range slices.Sorted(maps.Keys(all)) {
+		if !all[text] && !elsewhere(t, text) && !r.isName(text) {
+			left = append(left, text)
+		}
+	}
 	require.Empty(t, left, "commands of documents that are not run")
 	for _, e := range notHere {
 		require.True(t, e.seen, "no document has such a command any more: %s", e.pattern)
-	}
-}
-
-// keys are those of a map with a value.
-func keys(m map[string]bool, want bool) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k, v := range m {
-			if v == want && !yield(k) {
-				return
-			}
-		}
 	}
 }
 

@@ -194,17 +194,7 @@ func apart(t *testing.T) bool {
 		}
 		return false
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
-	enter = append(enter, self, "-test.v", "-test.run=^"+t.Name()+"$")
-	if end, ok := t.Deadline(); ok { // it would go on after this one has been given up
-		enter = append(enter, "-test.timeout="+(time.Until(end)-10*time.Second).String())
-	}
-	cmd := exec.Command("unshare", enter...)
-	cmd.Env = append(os.Environ(), ownNetwork+"=yes")
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	require.NoError(t, err, "in a network of its own")
+	fixture.Again(t, ownNetwork+"=yes", append([]string{"unshare"}, enter...)...)
 	return true
 }
 

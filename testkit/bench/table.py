@@ -11,7 +11,9 @@ folder: actormq, store/java, store/go-peers, broker/go. Runs in this folder. Pee
 (warmMapedFileEnable, ParallelGC), nats (embedded JetStream) and raw (a loop without a store). Each row is measured by compare.py:
 the peers alternate, and a ratio is the median over the rounds of the ratio within a round; more than 1 is better than the peer. A
 peer called limit is a figure that is to be met: at most that. One called row:LABEL is our own figure of that row in the same
-round. Ports 21876, 21911, 22911, 20911, 21011, 29876 and the next ones must be free for all but the store's rows.
+round. The last column has, with --bare, the same ratio of a program without a store or a broker in it, that does the least anything
+in Go can do for the workload: a row whose target that one misses is out of reach. Ports 21876, 21911, 22911, 20911, 21011, 23911,
+24911, 29876 and the next ones must be free for all but the store's rows.
 """
 import argparse
 import json
@@ -28,20 +30,24 @@ STORE = {
              "store/java/run.sh --dir {dir} --seconds {s} --warmup {w} --opt warmMapedFileEnable=true {args}",
     "raw": "store/go-peers/gopeers -peer raw -dir {dir} -seconds {s} {args} -workload mmap-crc -state cold",
     "nats": "store/go-peers/gopeers -dir {dir} -seconds {s} {args}",
+    "bare": "store/go-peers/gopeers -peer bare -dir {dir} -seconds {s} -warmup {w} {args}",
 }
 WIRE = {
     "actormq": "broker/go/brokerbench -addr 127.0.0.1:21911 -peer actormq -pids {pids} -seconds {s} -warmup {w} {args}",
     "stock": "broker/go/brokerbench -addr 127.0.0.1:20911 -pids {pids} -seconds {s} -warmup {w} {args}",
+    "bare": "broker/go/brokerbench -addr 127.0.0.1:23911 -peer bare -pids {pids} -seconds {s} -warmup {w} {args}",
 }
 LAG = {"actormq": WIRE["actormq"] + " -slave 127.0.0.1:22911", "stock": WIRE["stock"] + " -slave 127.0.0.1:21011"}
 SERVERS = {
     "actormq": ("exec ./actormq node --store-dir {dir}/store --listen 127.0.0.1:21911 --namesrv-listen 127.0.0.1:21876 "
                 "--log-level error", "127.0.0.1:21911"),
     "stock": ("exec broker/rocketmq/start.sh store/java/target/lib {dir} 20911 29876", "127.0.0.1:20911"),
+    "bare": ("exec broker/bare.sh {dir} 23911", "127.0.0.1:23911"),
 }
 PAIR_SERVERS = {
     "actormq": ("exec broker/pair.sh {dir} 21911 22911 21876", "file:{dir}/ready"),
     "stock": ("exec broker/rocketmq/start-pair.sh store/java/target/lib {dir} 20911 21011 29876", "file:{dir}/ready"),
+    "bare": ("exec broker/bare.sh {dir} 23911 24911", "127.0.0.1:23911"),
 }
 LAG_SERVERS = {n: (c.replace("exec ", "MASTER_ROLE=ASYNC_MASTER exec ", 1), ready) for n, (c, ready) in PAIR_SERVERS.items()}
 NODE = {
@@ -52,7 +58,7 @@ ATTACH = {"actormq": "ONCE=1 broker/pair.sh {dir} 21911 22911 21876"}
 RATE, CPU = "drained_msgs_per_s", "cpu_us_per_msg"
 
 # What is added to the commands of each side for a burst: memory is warmed before, within the first two segments.
-BURST = {"actormq": "--settle 4 --opt warmMapedFileEnable=true", "stock": "--settle 4", "tuned": "--settle 4", "nats": ""}
+BURST = {"actormq": "--settle 4 --opt warmMapedFileEnable=true", "stock": "--settle 4", "tuned": "--settle 4", "nats": "", "bare": "-burst"}
 
 # The same bytes in the same time: a body of 1 KB takes 1,240 in the log, its queue and the index.
 SUSTAINED = {"actormq": "", "raw": "-body 1240"}
@@ -126,6 +132,9 @@ LAG_ROWS = [
     ("lag after 5 s of load", "-workload lag -conns 4 -inflight 64 -seconds 5", [("caught_up_ms", "limit", 100), ("caught_up_ms", "stock", 1)]),
 ]
 
+# The workloads that the bare loop and the bare server know.
+BARE = ("put", "put-batch", "put-topics", "put-sync", "get", "index-query", "recover", "send", "oneway", "batch")
+
 # What belongs to a part: rows, the commands of the peers, their servers.
 PARTS = {
     "store": [(STORE_ROWS, STORE, None)],
@@ -147,17 +156,20 @@ def short_form(v):
 HIGHER = {"msgs_per_s", "drained_msgs_per_s"}
 
 
-def kind_of(row):
+def kind_of(row, bare):
     """Rows that are measured in one go: with the same peers, and the same additions."""
-    _, _, targets, *extra = row
-    return tuple(sorted({p for _, p, _ in targets if p != "limit" and not p.startswith("row:")})), tuple(sorted((extra or [{}])[0].items()))
+    _, args, targets, *extra = row
+    names = {p for _, p, _ in targets if p != "limit" and not p.startswith("row:")}
+    if bare and "workload" in args and args.split("workload ")[1].split()[0] in BARE:
+        names.add("bare")
+    return tuple(sorted(names)), tuple(sorted((extra or [{}])[0].items()))
 
 
 def measure(a, rows, peers, servers, raw):
     rows = [r for r in rows if a.only in r[0] or r[0] == "warm"]
     warm = [r for r in rows if r[0] == "warm"]
-    for names, extra in sorted({kind_of(r) for r in rows if r not in warm}):
-        mine = warm + [r for r in rows if r not in warm and kind_of(r) == (names, extra)]
+    for names, extra in sorted({kind_of(r, a.bare) for r in rows if r not in warm}):
+        mine = warm + [r for r in rows if r not in warm and kind_of(r, a.bare) == (names, extra)]
         cmd = ["./compare.py", "--rounds", str(a.rounds), "--out", raw, "--base", "actormq", "--timeout", "600"]
         if a.work:
             cmd += ["--work", a.work]
@@ -185,8 +197,8 @@ def show(raw):
         for s in f:
             l = json.loads(s)
             got.setdefault(l["case"], {}).setdefault(l["name"], {})[l["round"]] = l
-    print("| row | figure | actormq | peer | ratio (min..max) | target | |\n|---|---|---|---|---|---|---|")
-    short = 0
+    print("| row | figure | actormq | peer | ratio (min..max) | target | | bare |\n|---|---|---|---|---|---|---|---|")
+    short = out = 0
     for label, _, targets, *_ in [r for part in PARTS.values() for rows, *_ in part for r in rows]:
         have = got.get(label, {})
         ours = have.get("actormq", {})
@@ -202,9 +214,12 @@ def show(raw):
                 continue
             m = statistics.median(q)
             short += m < least
+            b = judge(metric, peer, have.get("bare", {}), theirs)[0]
+            if b and m < least:
+                out += statistics.median(b) < least
             print(f"| {label} | {metric} | {short_form(figure)} | {other} | {m:.2f} ({min(q):.2f}..{max(q):.2f}) "
-                  f"| {least:.2f} | {'pass' if m >= least else 'short'} |")
-    print(f"\n{short} short")
+                  f"| {least:.2f} | {'pass' if m >= least else 'short'} | {f'{statistics.median(b):.2f}' if b else ''} |")
+    print(f"\n{short} short" + (f", {out} of them out of reach of the bare loop too" if out else ""))
 
 
 def main():
@@ -214,6 +229,7 @@ def main():
     ap.add_argument("--warmup", type=float, default=3)
     ap.add_argument("--only", default="", help="rows whose label contains this")
     ap.add_argument("--kind", choices=PARTS, action="append", help="a part of the table (default: all)")
+    ap.add_argument("--bare", action="store_true", help="measure the bare loop and the bare server too")
     ap.add_argument("--work", default="", help="folder for the stores (default: a temporary one)")
     ap.add_argument("--out", default="", help="file for the raw lines (default: a temporary one)")
     ap.add_argument("--load", default="", help="print the table of such a file; nothing is measured")

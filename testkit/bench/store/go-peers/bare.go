@@ -1,0 +1,547 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The bare loops: the least that anything in Go which writes or reads RocketMQ's files does for a workload, without a store around it:
+// no actors, no checks, no limits, no recovery. What such a loop does not reach is out of reach for a store.
+
+// bareBench runs one of them, with the arguments of the store benches.
+func bareBench(o *options) error {
+	os.RemoveAll(o.dir)
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	switch o.workload {
+	case "put", "put-batch", "put-topics":
+		return barePuts(o)
+	case "put-sync":
+		return bareSync(o)
+	case "get":
+		return bareGets(o)
+	case "index-query":
+		return bareQueries(o)
+	case "recover":
+		return bareOpen(o)
+	}
+	return fmt.Errorf("bare workload %q", o.workload)
+}
+
+// Sizes of the formats: a record is its head, body, topic and properties; a queue unit; an index entry, and the index file's parts.
+const (
+	bareHead  = 91
+	bareTail  = 85
+	unitSize  = 20
+	entrySize = 20
+	slots     = 5_000_000
+	entries   = 20_000_000
+)
+
+// bareLog is a log in files of 1 GiB, its queue and its index. Pages are given to the files in steps of 256 KiB of zeros ahead of the
+// tail. Positions below done are written.
+type bareLog struct {
+	dir   string
+	size  int
+	warm  bool // the first file has all its pages before the clock starts
+	files [][]byte
+	fds   []*os.File
+	ready int // of the last file
+	pos   int
+	done  atomic.Int64 // file<<32 | position
+}
+
+func (l *bareLog) roll() error {
+	m, f, err := mapFile(filepath.Join(l.dir, fmt.Sprint("log", len(l.files))), l.size)
+	if err != nil {
+		return err
+	}
+	l.files, l.fds, l.ready, l.pos = append(l.files, m), append(l.fds, f), 0, 0
+	if l.warm && len(l.files) == 1 {
+		return l.prepare(l.size)
+	}
+	return nil
+}
+
+// prepare gives the last file pages up to a position.
+func (l *bareLog) prepare(to int) error {
+	const populateWrite = 23
+	for m, f := l.files[len(l.files)-1], l.fds[len(l.fds)-1]; l.ready < to; {
+		step := min(rawStep, l.size-l.ready)
+		if _, err := f.WriteAt(rawZeros[:step], int64(l.ready)); err != nil {
+			return err
+		}
+		if err := unix.Madvise(m[l.ready:l.ready+step], populateWrite); err != nil {
+			return err
+		}
+		l.ready += step
+	}
+	return nil
+}
+
+// reserve returns where n bytes go. Called under the lock.
+func (l *bareLog) reserve(n int) ([]byte, error) {
+	if len(l.files) == 0 || l.pos+n > l.size {
+		if len(l.files) > 0 {
+			l.done.Store(int64(len(l.files)-1)<<32 | int64(l.size))
+		}
+		if err := l.roll(); err != nil {
+			return nil, err
+		}
+	}
+	if l.pos+n > l.ready {
+		if err := l.prepare(l.pos + n); err != nil {
+			return nil, err
+		}
+	}
+	at := l.files[len(l.files)-1][l.pos : l.pos+n : l.pos+n]
+	l.pos += n
+	return at, nil
+}
+
+func (l *bareLog) publish() { l.done.Store(int64(len(l.files)-1)<<32 | int64(l.pos)) }
+
+// bareRecord is a record with everything that does not change; patch does the rest.
+func bareRecord(o *options) []byte {
+	b := make([]byte, bareHead+o.body+bareTail)
+	for i := range b {
+		b[i] = 'a' + byte((i*7+i>>5)%26)
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)))
+	binary.BigEndian.PutUint32(b[84:], uint32(o.body))
+	return b
+}
+
+// patch writes what is a message's own: key, times and checksum.
+func patch(b []byte, o *options, key uint64, now int64) {
+	binary.BigEndian.PutUint64(b[len(b)-40:], key)
+	binary.BigEndian.PutUint64(b[40:], uint64(now))
+	binary.BigEndian.PutUint64(b[56:], uint64(now))
+	binary.BigEndian.PutUint32(b[8:], crc32.ChecksumIEEE(b[88:88+o.body]))
+}
+
+// place writes what the log gives it: both offsets.
+func place(b []byte, queue, offset int) {
+	binary.BigEndian.PutUint64(b[20:], uint64(queue))
+	binary.BigEndian.PutUint64(b[28:], uint64(offset))
+}
+
+// bareQueues is what the dispatcher writes: a unit in one of the queues and an index entry for each record.
+type bareQueues struct {
+	units [][]byte
+	at    []int
+	index []byte
+	next  int
+}
+
+func newQueues(dir string, topics, size int) (*bareQueues, error) {
+	q := &bareQueues{at: make([]int, topics)}
+	for t := range topics {
+		m, _, err := mapFile(filepath.Join(dir, fmt.Sprint("queue", t)), size)
+		if err != nil {
+			return nil, err
+		}
+		m[0] = 0
+		q.units = append(q.units, m)
+	}
+	var err error
+	q.index, _, err = mapFile(filepath.Join(dir, "index"), 40+4*slots+entrySize*entries)
+	unix.Madvise(q.index, unix.MADV_RANDOM)
+	return q, err
+}
+
+func hashOf(key []byte) uint32 {
+	h := uint32(0)
+	for _, c := range key {
+		h = h*31 + uint32(c)
+	}
+	return h &^ (1 << 31)
+}
+
+// add dispatches one record.
+func (q *bareQueues) add(b []byte, topic, offset int) {
+	u := q.units[topic]
+	if q.at[topic]+unitSize > len(u) {
+		q.at[topic] = 0
+	}
+	u = u[q.at[topic]:]
+	q.at[topic] += unitSize
+	binary.BigEndian.PutUint64(u, uint64(offset))
+	binary.BigEndian.PutUint32(u[8:], uint32(len(b)))
+	binary.BigEndian.PutUint64(u[12:], 12345)
+	h := hashOf(b[len(b)-56 : len(b)-8])
+	slot := q.index[40+4*(h%slots):]
+	e := q.index[40+4*slots+entrySize*(q.next%entries):]
+	binary.BigEndian.PutUint32(e, h)
+	binary.BigEndian.PutUint64(e[4:], uint64(offset))
+	copy(e[16:20], slot[:4])
+	binary.BigEndian.PutUint32(slot, uint32(q.next))
+	q.next++
+}
+
+// follow dispatches what the log has until stop says that no more comes; it sleeps a millisecond when it has caught up, as RocketMQ's does.
+func (q *bareQueues) follow(l *bareLog, mu *sync.Mutex, stop *atomic.Bool) {
+	file, pos, topic := 0, 0, 0
+	for {
+		last := stop.Load()
+		for done := l.done.Load(); int64(file)<<32|int64(pos) < done; {
+			mu.Lock()
+			m := l.files[file]
+			mu.Unlock()
+			end := l.size
+			if int(done>>32) == file {
+				end = int(done & (1<<32 - 1))
+			}
+			for pos+bareHead <= end {
+				n := int(binary.BigEndian.Uint32(m[pos:]))
+				if n == 0 {
+					break
+				}
+				q.add(m[pos:pos+n], topic, file*l.size+pos)
+				pos += n
+				if topic++; topic == len(q.units) {
+					topic = 0
+				}
+			}
+			if int(done>>32) > file {
+				file, pos = file+1, 0
+			} else {
+				break
+			}
+		}
+		if last {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// barePuts: encode and checksum a record, take a lock, give it its place, copy it; a second goroutine writes queue and index.
+func barePuts(o *options) error {
+	l := &bareLog{dir: o.dir, size: o.fileMB << 20, warm: o.burst}
+	q, err := newQueues(o.dir, o.topics, 6_000_000)
+	if err != nil {
+		return err
+	}
+	if err := l.roll(); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var stop atomic.Bool
+	followed := make(chan struct{})
+	go func() { q.follow(l, &mu, &stop); close(followed) }()
+	limit := int64(o.count)
+	if !o.burst {
+		limit = 1 << 62
+		if _, _, err := bareProduce(o, l, &mu, o.warmup, limit); err != nil {
+			return err
+		}
+	}
+	c0, t0 := cpuSeconds(), time.Now()
+	n, h, err := bareProduce(o, l, &mu, o.seconds, limit)
+	if err != nil {
+		return err
+	}
+	el := time.Since(t0).Seconds()
+	stop.Store(true)
+	<-followed
+	drained := time.Since(t0).Seconds()
+	report(o, "bare", o.workload).put("threads", o.threads).put("body", o.body).put("msgs", n).put("seconds", el).put("msgs_per_s", float64(n)/el).
+		put("drained_msgs_per_s", float64(n)/drained).lat(h).cpu(cpuSeconds()-c0, n).print()
+	return nil
+}
+
+func bareProduce(o *options, l *bareLog, mu *sync.Mutex, seconds float64, limit int64) (int64, *hist, error) {
+	batch := 1
+	if o.workload == "put-batch" {
+		batch = o.batch
+	}
+	var wg sync.WaitGroup
+	var all hist
+	var failed error
+	var sum int64
+	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	for t := range o.threads {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var h hist
+			one := bareRecord(o)
+			var b []byte
+			for range batch {
+				b = append(b, one...)
+			}
+			n, err := int64(0), error(nil)
+			for key := uint64(t) << 40; err == nil && n < limit/int64(o.threads); n += int64(batch) {
+				began := time.Now()
+				if began.After(end) {
+					break
+				}
+				key = barePrepare(b, len(one), o, key, began)
+				mu.Lock()
+				var at []byte
+				if at, err = l.reserve(len(b)); err == nil {
+					for i := 0; i < len(b); i += len(one) {
+						place(b[i:], int(n), l.pos-len(b)+i)
+					}
+					copy(at, b)
+					l.publish()
+				}
+				mu.Unlock()
+				h.add(time.Since(began).Nanoseconds())
+			}
+			mu.Lock()
+			all.merge(&h)
+			sum += n
+			if failed == nil {
+				failed = err
+			}
+			mu.Unlock()
+		}()
+	}
+	wg.Wait()
+	return sum, &all, failed
+}
+
+func barePrepare(b []byte, size int, o *options, key uint64, now time.Time) uint64 {
+	for i := 0; i < len(b); i += size {
+		key++
+		patch(b[i:i+size], o, key, now.UnixMilli())
+	}
+	return key
+}
+
+// bareSync: callers append to a buffer and wait; one goroutine writes what is there, into blocks that were written before, and syncs.
+func bareSync(o *options) error {
+	f, err := os.Create(filepath.Join(o.dir, "sync"))
+	if err != nil {
+		return err
+	}
+	for range o.fileMB {
+		for range 4 {
+			if _, err := f.Write(rawZeros[:]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	g := &group{f: f, size: int64(o.fileMB) << 20, wake: make(chan struct{}, 1)}
+	go g.commit()
+	n := max(1, o.outstanding)
+	record := bareRecord(o)
+	var h hist
+	var mu sync.Mutex
+	var sum atomic.Int64
+	var wg sync.WaitGroup
+	c0, t0 := cpuSeconds(), time.Now()
+	end := t0.Add(time.Duration(o.seconds * float64(time.Second)))
+	for range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var mine hist
+			answer := make(chan error, 1)
+			for began := time.Now(); began.Before(end); began = time.Now() {
+				g.put(record, answer)
+				if err := <-answer; err != nil {
+					panic(err)
+				}
+				mine.add(time.Since(began).Nanoseconds())
+				sum.Add(1)
+			}
+			mu.Lock()
+			h.merge(&mine)
+			mu.Unlock()
+		}()
+	}
+	wg.Wait()
+	el := time.Since(t0).Seconds()
+	report(o, "bare", o.workload).put("outstanding", n).put("body", o.body).put("msgs", sum.Load()).put("seconds", el).
+		put("msgs_per_s", float64(sum.Load())/el).put("drained_msgs_per_s", float64(sum.Load())/el).lat(&h).cpu(cpuSeconds()-c0, sum.Load()).print()
+	return nil
+}
+
+// group is a group commit: what came while a sync ran goes with the next one.
+type group struct {
+	f         *os.File
+	size, pos int64
+	wake      chan struct{}
+	mu        sync.Mutex
+	buf       []byte
+	waiting   []chan error
+}
+
+func (g *group) put(b []byte, answer chan error) {
+	g.mu.Lock()
+	g.buf = append(g.buf, b...)
+	g.waiting = append(g.waiting, answer)
+	g.mu.Unlock()
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (g *group) commit() {
+	var buf []byte
+	var waiting []chan error
+	for range g.wake {
+		g.mu.Lock()
+		buf, g.buf = g.buf, buf[:0]
+		waiting, g.waiting = g.waiting, waiting[:0]
+		g.mu.Unlock()
+		if len(waiting) == 0 {
+			continue
+		}
+		if g.pos+int64(len(buf)) > g.size {
+			g.pos = 0
+		}
+		_, err := g.f.WriteAt(buf, g.pos)
+		g.pos += int64(len(buf))
+		if err == nil {
+			err = unix.Fdatasync(int(g.f.Fd()))
+		}
+		for _, w := range waiting {
+			w <- err
+		}
+	}
+}
+
+// bareFill writes count records and their queue.
+func bareFill(o *options, count int) (log, units []byte, err error) {
+	record := bareRecord(o)
+	if log, _, err = mapFile(filepath.Join(o.dir, "log"), count*len(record)); err != nil {
+		return nil, nil, err
+	}
+	if units, _, err = mapFile(filepath.Join(o.dir, "queue"), count*unitSize); err != nil {
+		return nil, nil, err
+	}
+	for i := range count {
+		at := i * len(record)
+		patch(record, o, uint64(i), 0)
+		copy(log[at:], record)
+		binary.BigEndian.PutUint64(units[i*unitSize:], uint64(at))
+		binary.BigEndian.PutUint32(units[i*unitSize+8:], uint32(len(record)))
+	}
+	return log, units, nil
+}
+
+// bareGets: look at a unit, copy its record (or look at its first word); wraps.
+func bareGets(o *options) error {
+	log, units, err := bareFill(o, o.count)
+	if err != nil {
+		return err
+	}
+	sink := make([]byte, 64*(bareHead+o.body+bareTail))
+	var n, sum int64
+	c0, t0 := cpuSeconds(), time.Now()
+	limit := time.Duration(o.seconds * float64(time.Second))
+	for i := 0; time.Since(t0) < limit; n += int64(o.batch) {
+		at := 0
+		for range o.batch {
+			u := units[i*unitSize : i*unitSize+unitSize]
+			from, size := int(binary.BigEndian.Uint64(u)), int(binary.BigEndian.Uint32(u[8:]))
+			if o.touch == "none" {
+				sum += int64(binary.BigEndian.Uint32(log[from:]))
+			} else {
+				at += copy(sink[at:], log[from:from+size])
+			}
+			if i++; i == o.count {
+				i = 0
+			}
+		}
+	}
+	el := time.Since(t0).Seconds()
+	report(o, "bare", o.workload).put("body", o.body).put("msgs", n).put("seconds", el).put("msgs_per_s", float64(n)/el).
+		put("sum", sum).cpu(cpuSeconds()-c0, n).print()
+	return nil
+}
+
+// bareQueries: hash a random key, follow slot and entry to the record, compare its key, copy it.
+func bareQueries(o *options) error {
+	log, _, err := bareFill(o, o.count)
+	if err != nil {
+		return err
+	}
+	q, err := newQueues(o.dir, 1, o.count*unitSize)
+	if err != nil {
+		return err
+	}
+	size := bareHead + o.body + bareTail
+	for i := range o.count {
+		q.add(log[i*size:(i+1)*size], 0, i*size)
+	}
+	key := append([]byte(nil), log[size-56:size-8]...)
+	sink := make([]byte, size)
+	var n int64
+	c0, t0 := cpuSeconds(), time.Now()
+	limit := time.Duration(o.seconds * float64(time.Second))
+	for r := uint64(1); time.Since(t0) < limit; n++ {
+		r = r*6364136223846793005 + 1442695040888963407
+		binary.BigEndian.PutUint64(key[16:], (r>>33)%uint64(o.count))
+		h := hashOf(key)
+		for e := binary.BigEndian.Uint32(q.index[40+4*(h%slots):]); ; {
+			entry := q.index[40+4*slots+entrySize*int(e):]
+			if at := int(binary.BigEndian.Uint64(entry[4:])); binary.BigEndian.Uint32(entry) == h && string(log[at+size-56:at+size-8]) == string(key) {
+				copy(sink, log[at:at+size])
+				break
+			}
+			e = binary.BigEndian.Uint32(entry[16:])
+		}
+	}
+	el := time.Since(t0).Seconds()
+	report(o, "bare", o.workload).put("msgs", n).put("seconds", el).put("msgs_per_s", float64(n)/el).cpu(cpuSeconds()-c0, n).print()
+	return nil
+}
+
+// bareOpen: map a log that is in the page cache and compare the checksums of its records, a part of it on each processor.
+func bareOpen(o *options) error {
+	size := bareHead + o.body + bareTail
+	count := int(o.mb * 1e6 / float64(size))
+	if _, _, err := bareFill(o, count); err != nil {
+		return err
+	}
+	parts := runtime.GOMAXPROCS(0)
+	var bad atomic.Int64
+	c0, t0 := cpuSeconds(), time.Now()
+	f, err := os.Open(filepath.Join(o.dir, "log"))
+	if err != nil {
+		return err
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, count*size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for p := range parts {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := p * count / parts; i < (p+1)*count/parts; i++ {
+				b := m[i*size:]
+				if crc32.ChecksumIEEE(b[88:88+o.body]) != binary.BigEndian.Uint32(b[8:]) {
+					bad.Add(1)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if bad.Load() > 0 {
+		return fmt.Errorf("%d records with another checksum", bad.Load())
+	}
+	report(o, "bare", o.workload).put("exit", o.exit).put("mb", o.mb).put("open_ms", time.Since(t0).Seconds()*1e3).cpu(cpuSeconds()-c0, int64(count)).print()
+	return nil
+}

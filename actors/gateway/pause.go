@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,6 +23,7 @@ type Service struct {
 	OnTell   func(*Conn, any) // as Options.OnTell
 	Relay    *Relay           // to whoever leads, of a node that does not; nil: this node serves everything
 	Beat     int              // the code of the request by which clients say who they are; 0: none
+	Bye      int              // the code of the one by which they take a part of that back; 0: none
 }
 
 // relays tells whether a request is for whoever leads. By a heartbeat alone nobody takes this node for that one.
@@ -78,8 +80,8 @@ func (g *Gateway) Suspend(ctx context.Context) error {
 	return err
 }
 
-// Serve has a suspended gateway go on with a service. Clients are announced to it by their last heartbeat before anything else of theirs is
-// handled.
+// Serve has a suspended gateway go on with a service. Clients are announced to it by their last heartbeat, and what they took back since, before
+// anything else of theirs is handled.
 func (g *Gateway) Serve(s Service) error {
 	if len(s.Ports) != len(g.listeners) {
 		return fmt.Errorf("%w: a service for %d ports, there are %d", ErrOptions, len(s.Ports), len(g.listeners))
@@ -202,9 +204,11 @@ func (a *connection) resume() {
 // resumed handles what comes before what the peer sends next: its heartbeat, and what was relayed and is not answered.
 func (c *Conn) resumed(s *Service, again []*Request) {
 	routes := s.Ports[c.port].Routes
-	if beat := c.beat.Load(); beat != nil && c.cause.Load() == nil && routes[beat.Code].Handle != nil {
-		c.gate.inFlight.Add(1)
-		c.serve(&Request{Command: quietly(beat), Conn: c, At: time.Now(), aside: true}, routes[beat.Code])
+	for _, said := range c.peerIs.Load().requests() {
+		if route := routes[said.Code]; route.Handle != nil && c.cause.Load() == nil {
+			c.gate.inFlight.Add(1)
+			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), aside: true}, route)
+		}
 	}
 	for _, r := range again {
 		c.gate.inFlight.Add(1)
@@ -221,15 +225,36 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 	c.leave()
 }
 
-// note keeps the request by which a peer says who it is. Nobody changes it. A large one is not kept, as it is charged to the common budget for as
-// long as it is being handled only: who sends such is announced by the next.
+// identity is what a peer has said of itself: its last heartbeat, and what it took back of that since. It is not changed.
+type identity struct {
+	beat *remoting.Command
+	byes []*remoting.Command
+}
+
+// maxByes bounds what is kept; who takes back more is announced by its next heartbeat.
+const maxByes = 16
+
+// requests are what says it again, in order.
+func (i *identity) requests() []*remoting.Command {
+	if i == nil {
+		return nil
+	}
+	return append([]*remoting.Command{i.beat}, i.byes...)
+}
+
+// note keeps the requests by which a peer says who it is. Nobody changes them. Large ones are not kept, as they are charged to the common budget
+// for as long as they are being handled only: who sends such is announced by the next.
 func (c *Conn) note(r *Request) {
-	switch {
-	case r.Code != c.shared.service.Load().Beat || r.Code == 0:
-	case r.large > 0:
-		c.beat.Store(nil)
-	default:
-		c.beat.Store(r.Command)
+	if r.Code == 0 {
+		return
+	}
+	switch s, was := c.shared.service.Load(), c.peerIs.Load(); {
+	case r.Code == s.Beat && r.large == 0:
+		c.peerIs.Store(&identity{beat: r.Command})
+	case r.Code == s.Bye && r.large == 0 && was != nil && len(was.byes) < maxByes:
+		c.peerIs.Store(&identity{beat: was.beat, byes: append(slices.Clone(was.byes), r.Command)})
+	case r.Code == s.Beat || r.Code == s.Bye:
+		c.peerIs.Store(nil)
 	}
 }
 

@@ -340,7 +340,7 @@ func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
 	}
 }
 
-// greet connects, says that this is a relay, and by the client's last heartbeat whose.
+// greet connects, says that this is a relay, and by what the client has said of itself whose.
 func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
 	ctx, cancel := context.WithTimeout(ctx, relayHandshake)
 	defer cancel()
@@ -374,12 +374,15 @@ func (t *tunnel) hello(up *upstream) error {
 	case answer.Code != remoting.ResponseSuccess:
 		return errHello
 	}
-	if beat := t.conn.beat.Load(); beat != nil {
-		if frame, err = quietly(beat).Append(nil); err == nil {
+	for _, said := range t.conn.peerIs.Load().requests() {
+		if frame, err = quietly(said).Append(nil); err == nil {
 			_, err = up.Write(frame)
 		}
+		if err != nil {
+			return fmt.Errorf("tell the leader who the client is: %w", err)
+		}
 	}
-	return err
+	return nil
 }
 
 // exchange passes frames on until the connection ends, or another node leads.

@@ -23,6 +23,7 @@ const (
 	codeClose = 904
 	codeWait  = 905
 	codeBeat  = remoting.RequestHeartbeat
+	codeBye   = remoting.RequestUnregisterClient
 )
 
 // seat says who leads.
@@ -93,16 +94,18 @@ func (m *member) pausing(t *testing.T) <-chan error {
 
 func (m *member) serve(t *testing.T, leads bool) {
 	t.Helper()
-	s := gateway.Service{Beat: codeBeat, Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{
+	said := func(r *gateway.Request) {
+		m.beats <- string(r.Body)
+		r.OK(nil)
+	}
+	s := gateway.Service{Beat: codeBeat, Bye: codeBye, Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{
 		codeTell: {Handle: func(r *gateway.Request) {
 			a := r.Command.Answer(0, m.name)
 			a.Body = append([]byte(nil), r.Body...)
 			r.Answer(a)
 		}, Borrows: true},
-		codeBeat: {Lane: gateway.Ordered, Handle: func(r *gateway.Request) {
-			m.beats <- string(r.Body)
-			r.OK(nil)
-		}},
+		codeBeat: {Lane: gateway.Ordered, Handle: said},
+		codeBye:  {Lane: gateway.Ordered, Handle: said},
 		codeGreet: {Handle: func(r *gateway.Request) {
 			if !leads {
 				r.Fail(remoting.ResponseServiceNotAvailable, "")
@@ -373,6 +376,43 @@ func TestALargeHeartbeatIsNotKept(t *testing.T) {
 	p.send(body(codeTell, 9, ""))
 	require.Equal(t, "node", p.read().Remark)
 	quiet(t, m.beats)
+}
+
+// What a client takes back of its heartbeat stays taken back when another service comes, here or at another leader: no member of a group is
+// left that nobody is.
+func TestWhatAPeerTakesBackStaysTakenBack(t *testing.T) {
+	s := new(seat)
+	leader, node := join(t, "leader", s), join(t, "node", s)
+	leader.serve(t, true)
+	s.set(leader.at())
+	node.serve(t, true)
+	p := dial(t, node.Gateway)
+	for n, say := range []*remoting.Command{body(codeBeat, 1, "a, b"), body(codeBye, 2, "no a"), body(codeBye, 3, "no b")} {
+		p.send(say)
+		require.Equal(t, string(say.Body), arrives(t, node.beats))
+		require.Equal(t, int32(n+1), p.read().Opaque)
+	}
+	node.pause(t)
+	node.serve(t, true)
+	for _, want := range []string{"a, b", "no a", "no b"} {
+		require.Equal(t, want, arrives(t, node.beats))
+	}
+	node.pause(t)
+	node.serve(t, false)
+	p.send(body(codeTell, 4, ""))
+	require.Equal(t, "leader", p.read().Remark)
+	for _, at := range []*member{node, leader} {
+		for _, want := range []string{"a, b", "no a", "no b"} {
+			require.Equal(t, want, arrives(t, at.beats), at.name)
+		}
+	}
+	p.send(body(codeBeat, 5, "c"))
+	require.Equal(t, int32(5), p.read().Opaque)
+	node.pause(t)
+	node.serve(t, true)
+	require.Equal(t, "c", arrives(t, leader.beats))
+	require.Equal(t, "c", arrives(t, node.beats), "a heartbeat says all there is")
+	quiet(t, node.beats)
 }
 
 // A pause that comes while a connection is still being resumed waits for that, and is not ended by it.

@@ -246,7 +246,7 @@ func (n *Node) listen() (err error) {
 	n.audit(n.ports)
 	s := edge.Service{Ports: n.ports, TLS: opt.TLS, OnClosed: n.closed, OnTell: tell, Relay: n.relay()}
 	if n.cfg.Door != nil || n.cfg.Group != nil { // else nobody is announced to another service, or to another node
-		s.Beat = remoting.RequestHeartbeat
+		s.Beat, s.Bye = remoting.RequestHeartbeat, remoting.RequestUnregisterClient
 	}
 	n.edge, err = n.cfg.Door.serve(n.root, opt, s)
 	if err != nil {

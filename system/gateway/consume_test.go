@@ -239,6 +239,15 @@ func TestPullCommits(t *testing.T) {
 	require.Equal(t, "42", ext(c.ask(query), "offset"), "without its bit it means nothing")
 }
 
+func TestAPullAtASlaveCommitsNothing(t *testing.T) {
+	w := run(t, func(c *gateway.Config) { c.Broker.BrokerID = 1 })
+	w.topic("T", 1)
+	w.group("g")
+	c := w.dial("broker")
+	require.Equal(t, remoting.ResponsePullNotFound, c.ask(pulling("T", 0, "sysFlag", "5", "commitOffset", "3")).Code)
+	require.Equal(t, messages.NoOffset, w.node.Broker().Offsets.Lookup("g", messages.QueueKey{Topic: "T"}))
+}
+
 func TestOffsets(t *testing.T) {
 	w := run(t)
 	w.topic("T", 2)

@@ -50,8 +50,8 @@ func (p *pulling) begin(r *gateway.Request) {
 		p.fail(err)
 		return
 	}
-	if p.h.SysFlag&remoting.PullFlagCommitOffset != 0 {
-		// Whatever comes of the pull (spec/remoting.md §9.6); what is refused is made up for by the next commit.
+	if p.h.SysFlag&remoting.PullFlagCommitOffset != 0 && p.c.b.BrokerID == 0 {
+		// Not at a slave, which has its master's offsets. Whatever comes of the pull (spec/remoting.md §9.6); what is refused is made up for by the next commit.
 		_ = p.c.b.Offsets.Commit(p.group.GroupName, p.queue(), messages.QueueOffset(p.h.CommitOffset))
 	}
 	p.read(p.h.SysFlag&remoting.PullFlagSuspend != 0)

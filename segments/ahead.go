@@ -6,9 +6,10 @@ const aheadBytes = 256 << 10
 
 var zeros [aheadBytes]byte
 
-// WriteAhead says that nothing of the segment may be written through the map before Prepare has been there: a missing page that is
-// touched there has the system zero as much as the device reads ahead, megabytes (docs/adr/0001). Before anybody else sees the segment.
-func (s *Segment) WriteAhead() { s.prepared.Store(0) }
+// WriteAhead says that nothing of the segment from there on, where all is zero, may be written to before Prepare has been there: a missing
+// page that is touched through the map has the system zero as much as the device reads ahead, megabytes (docs/adr/0001). Before anybody
+// else sees the segment.
+func (s *Segment) WriteAhead(from int64) { s.prepared.Store(from) }
 
 // Prepared is how much of the segment, from its start, may be written through the map; Size without WriteAhead.
 func (s *Segment) Prepared() int64 { return s.prepared.Load() }

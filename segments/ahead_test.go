@@ -25,7 +25,7 @@ func TestPreparingAheadLeavesWhatIsWritten(t *testing.T) {
 			s, err := segments.Create(disk, path.Join(dir, segments.Name(0)), 0, size)
 			require.NoError(t, err)
 			require.EqualValues(t, size, s.Prepared())
-			s.WriteAhead()
+			s.WriteAhead(0)
 			require.Zero(t, s.Prepared())
 			var wg sync.WaitGroup
 			for range 2 {
@@ -59,7 +59,7 @@ func TestPreparingAheadLeavesWhatIsWritten(t *testing.T) {
 func TestASegmentThatCannotBePreparedIsWrittenWithout(t *testing.T) {
 	disk := memfs.New()
 	s := create(t, disk, 0)
-	s.WriteAhead()
+	s.WriteAhead(0)
 	var tries atomic.Int32
 	disk.Inject(func(op memfs.Op) error {
 		if op.Kind == memfs.KindWrite {
@@ -85,7 +85,7 @@ func TestNothingIsZeroedOnceTheOwnerHasLeft(t *testing.T) {
 	name := path.Join("log", segments.Name(0))
 	s, err := segments.Create(disk, name, 0, size)
 	require.NoError(t, err)
-	s.WriteAhead()
+	s.WriteAhead(0)
 	slow, goOn := make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	disk.Inject(func(op memfs.Op) error {
@@ -126,7 +126,7 @@ func TestNothingIsZeroedOnceTheOwnerHasLeft(t *testing.T) {
 // Nobody is to prepare more than there is; who does so all the same comes back.
 func TestNothingIsPreparedBehindTheEnd(t *testing.T) {
 	s := create(t, memfs.New(), 0)
-	s.WriteAhead()
+	s.WriteAhead(0)
 	require.NoError(t, s.Prepare(2*s.Size()))
 	require.Equal(t, s.Size(), s.Prepared())
 	s.Retire(nil)

@@ -165,6 +165,9 @@ func (s *Segment) Reserve(off, n int64) error { return s.file.Allocate(off, n) }
 // DataSync makes the written bytes durable; see vfs.File.
 func (s *Segment) DataSync() error { return s.file.DataSync() }
 
+// SyncRange makes the bytes written to [off, off+n) durable; see vfs.Mapping.
+func (s *Segment) SyncRange(off, n int64) error { return s.mapping.DataSync(off, n) }
+
 // StartWriteback asks the system to begin writing a range; see vfs.File.
 func (s *Segment) StartWriteback(off, n int64) error { return s.file.StartWriteback(off, n) }
 

@@ -249,3 +249,40 @@ func vouched(t *testing.T, disk *memfs.Disk, opt system.Options, stored *sync.Ma
 	require.NoError(t, log.Close())
 	return n
 }
+
+// A put that waits is made durable without what lies elsewhere in its segment, and the zeros ahead of it are on their way to the disk
+// before: in a segment that was made, and in one that was opened again.
+func TestASyncCoversWhatWasPutAndZerosGoAhead(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.SegmentBytes, opt.WindowBytes, opt.FlushDiskType = 4<<20, 1<<20, system.SyncFlush
+		for range 2 {
+			s, err := system.Open(opt)
+			require.NoError(t, err)
+			synctest.Wait()
+			zeros, synced := int64(0), int64(0)
+			disk.Inject(func(op memfs.Op) error {
+				switch {
+				case !firstSegment(op.Name):
+				case op.Kind == memfs.KindWriteback:
+					zeros = max(zeros, op.Off+op.N)
+				case op.Kind == memfs.KindDataSync:
+					require.True(t, synced == 0 || synced == op.Off, "from %d, synced up to %d", op.Off, synced)
+					synced = op.Off + op.N
+				}
+				return nil
+			})
+			for range 90 {
+				r, err := s.Put(t.Context(), page(2))
+				require.NoError(t, err)
+				require.EqualValues(t, r.End(), synced)
+			}
+			synctest.Wait()
+			require.Greater(t, zeros, synced)
+			disk.Inject(nil)
+			require.NoError(t, s.Close(t.Context()))
+			pass(time.Second)
+		}
+	})
+}

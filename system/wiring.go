@@ -238,15 +238,23 @@ func (s *Store) spawnAllocator() error {
 	}
 	_, err := s.cast.spawn(actors.RoleAllocator, allocator.New(allocator.Config{
 		Disk: o.Disk, Dir: o.CommitLogDir, PrepareDir: path.Join(path.Dir(o.CommitLogDir), prepareDir),
-		SegmentBytes: o.SegmentBytes, WindowBytes: o.window(), WriteFirstWindow: o.FlushDiskType == SyncFlush,
+		SegmentBytes: o.SegmentBytes, WindowBytes: o.window(), WriteZeros: o.FlushDiskType == SyncFlush,
 		Warm: o.WarmSegments, WarmSyncPages: warmSync, PoolBuffers: buffers, PoolFailFast: o.TransientPoolFailFast,
 		Reserved: s.cleaner.Reserved, Space: s.cast.address(actors.RoleCleaner), Log: o.Logger,
 	}), s.blocking(actors.RoleAllocator))
 	return err
 }
 
-// window is how far ahead of the tail pages are populated.
-func (o Options) window() int64 { return max(o.WindowBytes, 0) }
+// zerosAhead is how far ahead of the tail zeros are on the disk with SYNC_FLUSH: syncs wait for what is being written of them.
+const zerosAhead = 1 << 20
+
+// window is how far ahead of the tail pages are prepared.
+func (o Options) window() int64 {
+	if o.FlushDiskType == SyncFlush {
+		return min(max(o.WindowBytes, 0), zerosAhead)
+	}
+	return max(o.WindowBytes, 0)
+}
 
 // followers are the bells of those who follow the log without anybody's waiting.
 func (s *Store) followers() []*actors.Bell {

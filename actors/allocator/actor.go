@@ -25,10 +25,10 @@ type Config struct {
 	Dir          string // of the commit log
 	PrepareDir   string // on the same file system; emptied at start
 	SegmentBytes int64
-	WindowBytes  int64 // pages populated ahead of the tail; 0: none
-	// WriteFirstWindow has the zeros of a segment's first window written to the disk before it is handed over, so that no
-	// put waits for that (SYNC_FLUSH). Otherwise they stay in memory: they would be written for nothing.
-	WriteFirstWindow bool
+	WindowBytes  int64 // pages prepared ahead of the tail; 0: none
+	// WriteZeros has the zeros ahead of the tail written to the disk, so that a sync of what is put there meets blocks that were
+	// written before (SYNC_FLUSH). Otherwise they stay in memory, and their pages are populated: nobody waits for a sync.
+	WriteZeros bool
 	// Warm makes all pages of a segment present, and locks them in memory, of two segments at most (warmMapedFileEnable).
 	Warm bool
 	// WarmSyncPages is how many pages are made present before the disk is given them, 0: it is given none
@@ -143,7 +143,7 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s, Tail: m.Tail != nil})
 	if n := a.firstWindow(s); m.Tail == nil && n > a.atOnce(s) {
-		a.populate(s, a.atOnce(s), n-a.atOnce(s))
+		a.ahead(s, a.atOnce(s), n-a.atOnce(s))
 	}
 }
 
@@ -228,8 +228,8 @@ func (a *Actor) make(start int64) (*segments.Segment, error) {
 	switch {
 	case buffer != nil:
 		s.Attach(buffer)
-	case !a.cfg.WriteFirstWindow && !a.cfg.Warm && a.cfg.WindowBytes > 0: // SYNC_FLUSH does not write through the map
-		s.WriteAhead()
+	case !a.cfg.Warm && a.cfg.WindowBytes > 0:
+		s.WriteAhead(0)
 	}
 	if err := a.moveIn(s, draft, final); err != nil {
 		a.takeBack(s.Detach())
@@ -256,13 +256,13 @@ func (a *Actor) removeDraft(draft string) error {
 }
 
 func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
-	if err := a.atOncePages(s, a.cfg.WriteFirstWindow); err != nil {
+	if err := a.atOncePages(s, a.cfg.WriteZeros); err != nil {
 		return err
 	}
 	if err := s.DataSync(); err != nil { // the length must be durable before the name is
 		return err
 	}
-	if err := a.atOncePages(s, !a.cfg.WriteFirstWindow); err != nil {
+	if err := a.atOncePages(s, !a.cfg.WriteZeros); err != nil {
 		return err
 	}
 	if err := a.cfg.Disk.Rename(draft, final); err != nil {
@@ -278,52 +278,51 @@ func (a *Actor) moveIn(s *segments.Segment, draft, final string) error {
 }
 
 // atOnce is how much of its first window a segment has when it is handed over. The rest follows, ahead of the writer.
-func (a *Actor) atOnce(s *segments.Segment) int64 {
-	if a.cfg.WriteFirstWindow {
-		return a.firstWindow(s)
-	}
-	return min(a.firstWindow(s), atOnceBytes)
-}
+func (a *Actor) atOnce(s *segments.Segment) int64 { return min(a.firstWindow(s), atOnceBytes) }
 
 func (a *Actor) atOncePages(s *segments.Segment, now bool) error {
 	if n := a.atOnce(s); now && n > 0 {
-		return populate(s, 0, n)
+		return a.prepare(s, 0, n)
 	}
 	return nil
 }
 
-// window populates the next window of a segment.
+// window prepares the next window of a segment.
 func (a *Actor) window(m actors.WindowWanted) {
 	n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
 	end := m.Segment.Size()
-	if a.populate(m.Segment, m.From, n) {
+	if a.ahead(m.Segment, m.From, n) {
 		end = m.From + n
 	}
 	m.ReplyTo.Send(actors.WindowReady{Segment: m.Segment, End: end})
 }
 
-// populate makes pages of a segment present that the writer has, false when it is gone. A failure only costs the writer page
-// faults, so it is no error.
-func (a *Actor) populate(s *segments.Segment, from, n int64) bool {
+// ahead prepares pages of a segment that the writer has, false when it is gone. A failure only costs the writer page faults, or
+// slower syncs, so it is no error.
+func (a *Actor) ahead(s *segments.Segment, from, n int64) bool {
 	if !s.Hold() {
 		return false
 	}
 	defer s.Release()
-	if err := actors.Protect("populate pages", func() error { return populate(s, from, n) }); err != nil {
-		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", from).Msg("populating pages failed")
+	if err := actors.Protect("prepare pages", func() error { return a.prepare(s, from, n) }); err != nil {
+		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", from).Msg("preparing pages failed")
 	}
 	return true
 }
 
-// populate goes in steps: during each of them the system lets nobody change the process's memory, and the writer, when it is there
-// already, prepares its pages itself.
-func populate(s *segments.Segment, from, n int64) error {
+// prepare goes in steps: during each of them the system lets nobody change the process's memory, and the writer, when it is there
+// already, prepares its pages itself. Zeros that are to be on the disk are not waited for.
+func (a *Actor) prepare(s *segments.Segment, from, n int64) error {
 	for end := from + n; from < end; {
 		to := min(from+stepBytes-from%stepBytes, end)
 		if err := s.Prepare(to); err != nil {
 			return err
 		}
-		if err := s.Populate(from, to-from); err != nil {
+		present := s.Populate
+		if a.cfg.WriteZeros && !a.cfg.Warm {
+			present = s.StartWriteback
+		}
+		if err := present(from, to-from); err != nil {
 			return err
 		}
 		from = max(to, s.Wrote())

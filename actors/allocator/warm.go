@@ -61,7 +61,7 @@ func (a *Actor) warmStep() {
 }
 
 func (a *Actor) warmPages(s *segments.Segment, from, n int64) error {
-	if err := populate(s, from, n); err != nil || a.cfg.WarmSyncPages == 0 {
+	if err := a.prepare(s, from, n); err != nil || a.cfg.WarmSyncPages == 0 {
 		return err
 	}
 	return s.StartWriteback(from, n)

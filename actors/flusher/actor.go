@@ -202,7 +202,7 @@ func (a *Actor) sync() {
 // letGoBytes is how much a sync must cover for its pages to be let go of before: of less the dispatcher reads some again, and faults.
 const letGoBytes = 1 << 20
 
-// syncRange makes the segments that hold [from, to) durable, oldest first.
+// syncRange makes [from, to) durable, oldest segment first. Only that is synced: zeros that are being written ahead are not waited for.
 func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 	view := log.View()
 	for i := range view.Len() {
@@ -211,10 +211,11 @@ func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 			continue
 		}
 		at := max(int64(from)-s.Start(), 0)
-		if n := min(int64(to)-s.Start(), s.Size()) - at; n >= letGoBytes {
+		n := min(int64(to)-s.Start(), s.Size()) - at
+		if n >= letGoBytes {
 			_ = s.LetGo(at, n) // the sync is the same without
 		}
-		err := s.DataSync()
+		err := s.SyncRange(at, n)
 		s.Release()
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrSync, s.Path(), err)

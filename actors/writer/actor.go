@@ -115,6 +115,9 @@ func New(cfg Config) *Actor {
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
 	tail.short = cfg.TailShort && tail.seg != nil
 	cfg.ByWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
+	if cfg.ByWrite && cfg.WindowBytes > 0 && tail.seg != nil {
+		tail.seg.WriteAhead(tail.pos) // recovery has left zeros behind the end; syncs want them on the disk
+	}
 	return &Actor{
 		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
 	}

@@ -280,6 +280,26 @@ func TestPagesThatAreLetGoKeepTheirContent(t *testing.T) {
 	})
 }
 
+func TestSyncingAPartOfAFile(t *testing.T) {
+	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
+		f := create(t, d, path.Join(dir, "a"), 3*4096)
+		m, err := f.Map(3*4096, vfs.MapShared)
+		require.NoError(t, err)
+		copy(m.Bytes()[4000:], "through the map")
+		_, err = f.WriteAt([]byte("by a call"), 8192)
+		require.NoError(t, err)
+		for _, r := range [][2]int64{{4000, 15}, {8192, 9}, {0, 3 * 4096}, {5, 0}, {3*4096 - 1, 1}} {
+			require.NoError(t, m.DataSync(r[0], r[1]), r)
+		}
+		for _, r := range [][2]int64{{1, 3 * 4096}, {-1, 1}, {3 * 4096, 1}} {
+			requirePathError(t, m.DataSync(r[0], r[1]), "sync", f.Name())
+		}
+		require.Equal(t, "through the map", string(all(t, f)[4000:4015]))
+		require.NoError(t, m.Unmap())
+		require.NoError(t, f.Close())
+	})
+}
+
 func TestMapPrivate(t *testing.T) {
 	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
 		name := path.Join(dir, "a")

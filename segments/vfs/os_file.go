@@ -185,6 +185,15 @@ func (m *osMapping) LetGo(off, n int64) error {
 	return rangeError("let go of", m.name, off, n, err)
 }
 
+// DataSync implements Mapping.
+func (m *osMapping) DataSync(off, n int64) error {
+	err := checkSpan(off, n, int64(len(m.b)))
+	if err == nil && n > 0 {
+		err = m.dataSync(off, n)
+	}
+	return rangeError("sync", m.name, off, n, err)
+}
+
 // touch makes pages present one by one: adding zero atomically changes nothing, whoever writes there meanwhile. b begins
 // on a page boundary, so its words are aligned and lie within the page.
 func touch(b []byte, writable bool) error {

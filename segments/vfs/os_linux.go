@@ -18,6 +18,12 @@ func (mappings) remove(*osMapping) {}
 
 func (f *osFile) dataSync() error { return withFD(f.conn, unix.Fdatasync) }
 
+// dataSync is fdatasync for a part of the file: pages elsewhere that are changed, or being written, are neither written nor waited for.
+func (m *osMapping) dataSync(off, n int64) error {
+	start := off - off%int64(os.Getpagesize())
+	return retry(func() error { return unix.Msync(m.b[start:off+n], unix.MS_SYNC) })
+}
+
 // SyncTree syncs the whole file system that holds the folder.
 func (osDisk) SyncTree(dir string) (bool, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)

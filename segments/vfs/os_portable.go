@@ -55,6 +55,9 @@ func (f *osFile) dataSync() error {
 	return f.f.Sync()
 }
 
+// dataSync syncs the whole file: msync need not reach the disk.
+func (m *osMapping) dataSync(int64, int64) error { return m.file.dataSync() }
+
 func blockBytes(st *unix.Statfs_t) int64 { return int64(st.Bsize) } //nolint:unconvert // differs by platform
 
 func reserve(int, int64, int64) error { return errCannotReserve }

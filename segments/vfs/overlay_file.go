@@ -273,6 +273,11 @@ func (m *overlayMapping) LetGo(off, n int64) error {
 	return rangeError("let go of", m.file.name, off, n, checkSpan(off, n, int64(len(m.b))))
 }
 
+// DataSync does nothing, as DataSync of the file.
+func (m *overlayMapping) DataSync(off, n int64) error {
+	return rangeError("sync", m.file.name, off, n, checkSpan(off, n, int64(len(m.b))))
+}
+
 // Lock does nothing: the overlay is memory of a reader.
 func (m *overlayMapping) Lock() error { return nil }
 

@@ -125,6 +125,9 @@ type Mapping interface {
 	// memory with their content, and come back at the next touch. Before a sync, which would do that page by page, interrupting every
 	// processor for each. A hint: systems and locked pages that can't do without it.
 	LetGo(off, n int64) error
+	// DataSync makes what was written to [off, off+n) of the file durable, through WriteAt or a mapping, and the length; what has changed
+	// elsewhere may be left as it is. Not for a private mapping, nor after the file is closed.
+	DataSync(off, n int64) error
 	// Lock keeps the pages of the mapping in memory until Unlock or Unmap (mlock). It may fail for want of permission
 	// (RLIMIT_MEMLOCK).
 	Lock() error

@@ -112,7 +112,7 @@ func (n *node) settleContent(name string, dice dice) {
 	}
 	odds := dice.odds("pages of " + name)
 	torn := n.tornPage(name, odds, dice)
-	for i, now := range n.differing() {
+	for i, now := range n.differing(0, maxBytes) {
 		switch {
 		case i == torn:
 			n.tear(i, now, name, dice)
@@ -136,7 +136,7 @@ func (n *node) tornPage(name string, odds uint64, dice dice) int {
 		return -1
 	}
 	var changed []int
-	for i := range n.differing() {
+	for i := range n.differing(0, maxBytes) {
 		changed = append(changed, i)
 	}
 	if len(changed) == 0 {

@@ -227,7 +227,7 @@ func (d *Disk) SyncTree(dir string) (bool, error) {
 
 func (d *Disk) syncBelow(n *node) error {
 	if !n.dir {
-		return d.sync(n)
+		return d.syncAll(n)
 	}
 	d.commit(func(_ int, c change) bool { return c.concerns(n) })
 	var errs []error

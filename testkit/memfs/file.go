@@ -169,15 +169,24 @@ func (f *file) DataSync() error {
 		return opError(op, fs.ErrClosed)
 	}
 	if injected != nil {
-		f.n.failSync()
+		f.n.failSync(0, maxBytes)
 		return opError(op, injected)
 	}
-	return opError(op, f.d.sync(f.n))
+	return opError(op, f.d.syncAll(f.n))
 }
 
-func (d *Disk) sync(n *node) error {
+func (d *Disk) syncAll(n *node) error {
+	err := d.sync(n, 0, maxBytes)
+	if err == nil && len(n.lost) == 0 {
+		n.clean()
+	}
+	return err
+}
+
+// sync makes the pages of a range durable, and the length.
+func (d *Disk) sync(n *node, from, to int64) error {
 	var err error
-	for i, now := range n.differing() {
+	for i, now := range n.differing(from, to) {
 		if given := n.lost[i]; given != nil && *given == *now {
 			continue
 		}
@@ -189,9 +198,6 @@ func (d *Disk) sync(n *node) error {
 		n.setSynced(i, now)
 	}
 	n.settleSize(n.size())
-	if err == nil && len(n.lost) == 0 {
-		n.clean()
-	}
 	return err
 }
 
@@ -292,6 +298,22 @@ func (m *mapping) LetGo(off, n int64) error {
 		return &fs.PathError{Op: "let go of", Path: m.f.name, Err: err}
 	}
 	return nil
+}
+
+// DataSync is that of a file, for the pages of a range: the others stay as they are.
+func (m *mapping) DataSync(off, n int64) error {
+	op := m.f.op(KindDataSync, off, n)
+	injected := m.f.d.before(op)
+	m.f.d.mu.Lock()
+	defer m.f.d.mu.Unlock()
+	if err := span(off, n, int64(len(m.b))); err != nil {
+		return opError(op, err)
+	}
+	if injected != nil {
+		m.f.n.failSync(off, off+n)
+		return opError(op, injected)
+	}
+	return opError(op, m.f.d.sync(m.f.n, off, off+n))
 }
 
 // Lock counts the mapping into Locked.

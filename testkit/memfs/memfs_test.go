@@ -181,6 +181,33 @@ func TestEverySyncSeesAMapping(t *testing.T) {
 	}
 }
 
+func TestASyncOfAPartCoversItsPagesOnly(t *testing.T) {
+	d := newDisk(t)
+	f := put(t, d, "/s/a", filled('0', 3*page))
+	m, err := f.Map(3*page, vfs.MapShared)
+	require.NoError(t, err)
+	copy(m.Bytes(), filled('1', page))
+	write(t, f, filled('1', 2*page), page)
+	require.NoError(t, m.DataSync(page+10, 1))
+	requireOutcomes(t, outcomes(d, func(after *memfs.Disk) string {
+		got := content(t, after, "/s/a")
+		require.Equal(t, filled('1', page), got[page:2*page])
+		return string(got[:1]) + string(got[3*page-1:])
+	}), "00", "01", "10", "11")
+
+	d.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindDataSync && op.Off == 0 {
+			return errors.New("broken")
+		}
+		return nil
+	})
+	require.ErrorContains(t, m.DataSync(0, page), "broken")
+	require.NoError(t, m.DataSync(page, 2*page))
+	require.NoError(t, m.DataSync(1, 3*page-1))
+	requireOutcomes(t, outcomes(d, func(after *memfs.Disk) string { return shape(t, content(t, after, "/s/a")) }), "011", "111", "T11")
+	require.NoError(t, m.Unmap())
+}
+
 func TestWhatWasCutOffDoesNotComeBack(t *testing.T) {
 	d := newDisk(t)
 	f := put(t, d, "/s/a", filled('o', page))

@@ -97,8 +97,8 @@ func (n *node) clean() {
 	n.from, n.to, n.mapped = 0, 0, n.shared > 0
 }
 
-// differing yields the pages that differ from what is synced. The content of one is valid until the next.
-func (n *node) differing() iter.Seq2[int, *page] {
+// differing yields the pages of a range that differ from what is synced. The content of one is valid until the next.
+func (n *node) differing(low, high int64) iter.Seq2[int, *page] {
 	return func(yield func(int, *page) bool) {
 		if n.buf == nil {
 			return
@@ -107,6 +107,7 @@ func (n *node) differing() iter.Seq2[int, *page] {
 		if n.mapped {
 			from, to = 0, n.buf.Size()
 		}
+		from, to = max(from, low), min(to, high)
 		var now page
 		for i := int(from / pageBytes); i < pagesOf(min(to, n.buf.Size())); i++ {
 			clear(now[n.buf.Snapshot(now[:], int64(i)*pageBytes):])
@@ -142,9 +143,9 @@ func (n *node) settleSize(size int64) {
 	n.pages[last] = &end
 }
 
-// failSync gives up all pages that differ, as the page cache does when writing them failed.
-func (n *node) failSync() {
-	for i, now := range n.differing() {
+// failSync gives up the pages of a range that differ, as the page cache does when writing them failed.
+func (n *node) failSync(from, to int64) {
+	for i, now := range n.differing(from, to) {
 		if n.lost == nil {
 			n.lost = map[int]*page{}
 		}

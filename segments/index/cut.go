@@ -91,8 +91,12 @@ type cutPlan struct {
 
 // plan reads the entries as far as they make sense and name records in front of end.
 func (f *file) plan(end int64) (cutPlan, error) {
-	p := cutPlan{slots: make([]int32, f.params.Slots), head: header{count: 1}, same: true}
+	p := cutPlan{head: header{count: 1}, same: true}
 	err := vfs.Guard(f.path, func() error {
+		if f.empty() || !f.first().follows(p.head, end) {
+			return nil // nothing is kept: what else there is does not matter
+		}
+		p.slots = make([]int32, f.params.Slots)
 		for n := int32(1); n < f.params.Entries; n++ {
 			e := decodeEntry(f.data[f.params.entryOffset(n):])
 			if n >= f.head.count || !e.follows(p.head, end) || n == 1 && e.physical != f.head.beginPhy {
@@ -105,6 +109,9 @@ func (f *file) plan(end int64) (cutPlan, error) {
 	})
 	return p, err
 }
+
+// first is the first entry.
+func (f *file) first() entry { return decodeEntry(f.data[f.params.entryOffset(1):]) }
 
 // follows tells whether the entry can stand behind the ones that a header describes. A zero entry has been lost (one that
 // was meant, of a key with the hash 0 at the start of the log, costs indexing anew).

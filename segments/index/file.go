@@ -34,6 +34,7 @@ type file struct {
 
 	head      header // the builder's
 	populated int64  // bytes from the start that are present, the builder's
+	fetched   int32  // what putAll has read ahead: nobody looks at it
 }
 
 // mapFile maps an open file of the right size; the caller sets the header.
@@ -146,35 +147,72 @@ func (f *file) full() bool { return f.head.count >= f.params.Entries }
 
 func (f *file) empty() bool { return f.head.count <= 1 }
 
-// put adds an entry; the file is not full. The order of the stores serves readers, and a process that is killed between
-// any two of them: the entry, then the header that counts it, then the slot that leads to it.
-func (f *file) put(hash int32, physical, storeTimestampMs int64) error {
-	if err := f.populateFor(f.head.count); err != nil {
+// room is how many entries the file takes.
+func (f *file) room() int { return int(f.params.Entries - f.head.count) }
+
+// put adds an entry; the file is not full.
+func (f *file) put(k *hashedKey) error {
+	if err := f.prepareFor(1); err != nil {
 		return err
 	}
-	storeTimestampMs = min(max(storeTimestampMs, 0), maxTimeMs) // a record's own word; the header must stay sound
+	return vfs.Guard(f.path, func() error {
+		f.add(k)
+		return nil
+	})
+}
+
+// putAll adds entries, for which there is room, and tells how many. Their slots are fetched before: the processor waits for all of them at
+// the same time.
+func (f *file) putAll(keys []hashedKey) (done int, err error) {
+	if err := f.prepareFor(int32(len(keys))); err != nil {
+		return 0, err
+	}
+	err = vfs.Guard(f.path, func() error {
+		for i := range keys {
+			f.fetched += loadSlot(f.data, f.params.slotOffset(f.params.slotOf(keys[i].hash)))
+		}
+		for done < len(keys) {
+			f.add(&keys[done])
+			done++
+		}
+		return nil
+	})
+	return done, err
+}
+
+// prepareFor makes ready for some entries more.
+func (f *file) prepareFor(n int32) error {
+	for _, entry := range [2]int32{f.head.count, f.head.count + n - 1} {
+		if err := f.populateFor(entry); err != nil {
+			return err
+		}
+	}
 	if !f.dirty.Load() {
 		f.dirty.Store(true)
 	}
-	return vfs.Guard(f.path, func() error {
-		h, n := f.head, f.head.count
-		slot := f.params.slotOffset(f.params.slotOf(hash))
-		before := loadSlot(f.data, slot)
-		if before <= 0 || before >= n {
-			before = 0
-			h.slotsUsed = min(h.slotsUsed+1, f.params.Slots)
-		}
-		if n == 1 {
-			h.beginMs, h.beginPhy = storeTimestampMs, physical
-		}
-		e := entry{hash: hash, physical: physical, seconds: secondsAfter(h.beginMs, storeTimestampMs), before: before}
-		e.encode(f.data[f.params.entryOffset(n):])
-		h.endMs, h.endPhy, h.count = storeTimestampMs, physical, n+1
-		h.encode(f.data)
-		f.take(h)
-		storeSlot(f.data, slot, n)
-		return nil
-	})
+	return nil
+}
+
+// add writes an entry. The order of the stores serves readers, and a process that is killed between any two of them: the entry, then the
+// header that counts it, then the slot that leads to it.
+func (f *file) add(k *hashedKey) {
+	ms := min(max(k.ms, 0), maxTimeMs) // a record's own word; the header must stay sound
+	h, n := f.head, f.head.count
+	slot := f.params.slotOffset(f.params.slotOf(k.hash))
+	before := loadSlot(f.data, slot)
+	if before <= 0 || before >= n {
+		before = 0
+		h.slotsUsed = min(h.slotsUsed+1, f.params.Slots)
+	}
+	if n == 1 {
+		h.beginMs, h.beginPhy = ms, k.at
+	}
+	e := entry{hash: k.hash, physical: k.at, seconds: secondsAfter(h.beginMs, ms), before: before}
+	e.encode(f.data[f.params.entryOffset(n):])
+	h.endMs, h.endPhy, h.count = ms, k.at, n+1
+	h.encode(f.data)
+	f.take(h)
+	storeSlot(f.data, slot, n)
 }
 
 // populateFor makes the pages present that entry n and the ones soon behind it will be written to.

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,10 +33,8 @@ type Set struct {
 	end       atomic.Int64 // physical offset of the last record that has an entry, -1: none
 	flushedMs atomic.Int64
 
-	text    []byte // of the key that is being hashed
-	keys    []hashedKey
-	fetched int32 // what fetch has read: nobody looks at it
-	names   bool  // names in the folder have changed since the last Flush
+	keys    Keys // of the records that are being built
+	names   bool // names in the folder have changed since the last Flush
 	failed  error
 	closed  bool
 	damaged []Damage
@@ -141,24 +138,18 @@ func (s *Set) setFiles(files []*file) {
 // and records in front of the last one that is indexed, are skipped; the last one itself is taken again, since a crash
 // may have lost some of its keys. It does not allocate but for a new file.
 func (s *Set) BuildFrom(r *messages.DispatchRequest) error {
-	s.keys = s.keys[:0]
+	s.keys.clear()
 	s.hash(r, 0)
-	for _, k := range s.keys {
-		if err := s.put(k.hash, r.PhysicalOffset, r.StoreTimestampMs); err != nil {
+	for _, k := range s.keys.all {
+		if err := s.put(&k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// together is how many records Build looks at before it puts the first of them.
+// together is how many keys or records are looked at before the first of them is put.
 const together = 32
-
-// hashedKey is a key of one of the records that are being built.
-type hashedKey struct {
-	hash int32
-	of   int
-}
 
 // Build is BuildFrom for records in the order of the log. Their slots, which lie anywhere in the file, are fetched together. It returns how
 // many are in the index: after an error the rest can be tried again.
@@ -168,66 +159,69 @@ func (s *Set) Build(records []messages.DispatchRequest) (done int, err error) {
 	}
 	for done < len(records) {
 		part := records[done:min(done+together, len(records))]
-		s.keys = s.keys[:0]
+		s.keys.clear()
 		for i := range part {
-			s.hash(&part[i], i)
+			s.hash(&part[i], int32(i))
 		}
-		if err := s.fetch(); err != nil {
-			return done, err
-		}
-		for _, k := range s.keys {
-			if err := s.put(k.hash, part[k.of].PhysicalOffset, part[k.of].StoreTimestampMs); err != nil {
-				return done + k.of, err
-			}
+		if at, err := s.putAll(s.keys.all); err != nil {
+			return done + at, err
 		}
 		done += len(part)
 	}
 	return done, nil
 }
 
+// BuildKeys indexes records by their keys, which come in the order of the log and behind everything that is indexed.
+func (s *Set) BuildKeys(k *Keys) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	for rest := k.all; len(rest) > 0; {
+		n := min(together, len(rest))
+		if _, err := s.putAll(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
 // hash adds the keys of a record to those that are to be put.
-func (s *Set) hash(r *messages.DispatchRequest, of int) {
+func (s *Set) hash(r *messages.DispatchRequest, of int32) {
 	if int64(r.PhysicalOffset) < s.end.Load() || messages.TransactionOf(r.SysFlag) == messages.SysFlagTransactionRollback {
 		return
 	}
-	if len(r.UniqKey) > 0 {
-		s.keys = append(s.keys, hashedKey{s.hashOf(r.Queue.Topic, r.UniqKey), of})
-	}
-	for rest := r.Keys; len(rest) > 0; {
-		var key []byte
-		if key, rest, _ = bytes.Cut(rest, []byte{' '}); len(key) > 0 {
-			s.keys = append(s.keys, hashedKey{s.hashOf(r.Queue.Topic, key), of})
-		}
-	}
+	s.keys.of = of
+	addKeys(&s.keys, r.Queue.Topic, r.UniqKey, r.Keys, r.PhysicalOffset, r.StoreTimestampMs)
 }
 
-func (s *Set) hashOf(topic string, key []byte) int32 {
-	s.text = append(append(append(s.text[:0], topic...), '#'), key...)
-	return hashOf(s.text)
-}
-
-// fetch reads the slots of the keys that are to be put: the processor waits for all of them at the same time.
-func (s *Set) fetch() error {
-	files := s.list()
-	if len(files) == 0 {
-		return nil
-	}
-	f := files[len(files)-1]
-	return vfs.Guard(f.path, func() error {
-		for _, k := range s.keys {
-			s.fetched += loadSlot(f.data, f.params.slotOffset(f.params.slotOf(k.hash)))
+// putAll puts some keys. After an error it tells the number of the record that is not in the index.
+func (s *Set) putAll(keys []hashedKey) (of int, err error) {
+	for len(keys) > 0 {
+		f, err := s.current()
+		if err != nil {
+			return int(keys[0].of), fmt.Errorf("index: %w", err)
 		}
-		return nil
-	})
+		n := min(len(keys), f.room())
+		done, err := f.putAll(keys[:n])
+		if done > 0 {
+			s.end.Store(keys[done-1].at)
+		}
+		if err != nil {
+			return int(keys[done].of), fmt.Errorf("index: %w", err)
+		}
+		keys = keys[n:]
+	}
+	return 0, nil
 }
 
 // Put indexes one key of a record. Records come in the order of the log. A full file is synced and a new one made;
 // when that fails nothing is left behind and the same Put can be tried again.
 func (s *Set) Put(topic string, key []byte, at messages.PhysicalOffset, storeTimestampMs int64) error {
-	return s.put(s.hashOf(topic, key), at, storeTimestampMs)
+	return s.put(&hashedKey{hash: hashOfKey(&s.keys.text, topic, key), at: int64(at), ms: storeTimestampMs})
 }
 
-func (s *Set) put(hash int32, at messages.PhysicalOffset, storeTimestampMs int64) error {
+func (s *Set) put(k *hashedKey) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -235,10 +229,10 @@ func (s *Set) put(hash int32, at messages.PhysicalOffset, storeTimestampMs int64
 	if err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	if err := f.put(hash, int64(at), storeTimestampMs); err != nil {
+	if err := f.put(k); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	s.end.Store(int64(at))
+	s.end.Store(k.at)
 	return nil
 }
 

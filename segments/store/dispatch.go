@@ -18,8 +18,10 @@ type dispatcher struct {
 	queuesFrom messages.PhysicalOffset
 	indexFrom  messages.PhysicalOffset
 	indexEnd   messages.PhysicalOffset // the last record that was indexed before
-	states     *queueStates[target]
-	unwritten  int // units in memory only
+
+	firstIndexed messages.PhysicalOffset // the first record that putKept has counted
+	states       *queueStates[target]
+	unwritten    int // units in memory only
 
 	unknown []unknown               // what stands for lost records of which nothing is known
 	divided messages.PhysicalOffset // the first of them that was divided; -1: none was
@@ -39,7 +41,9 @@ type target struct {
 
 // dispatch reads the log from the plan's place on. What queues and index have already is skipped.
 func (s *Store) dispatch(p *Plan) error {
-	d := &dispatcher{Store: s, queuesFrom: p.QueuesFrom, indexFrom: p.End, unknown: s.blanks, divided: -1}
+	d := &dispatcher{
+		Store: s, queuesFrom: p.QueuesFrom, indexFrom: p.End, firstIndexed: noneIndexed, unknown: s.blanks, divided: -1,
+	}
 	if s.Index != nil {
 		d.indexFrom, d.indexEnd = p.Index.From, s.Index.EndPhysical()
 		if d.indexFrom < 0 {
@@ -51,18 +55,13 @@ func (s *Store) dispatch(p *Plan) error {
 		return nil
 	}
 	d.states = newQueueStates(d.target)
-	// What the plan has read is not compared with its checksums again, where nothing is damaged.
-	checked := from >= p.ScanFrom && len(p.Holes) == 0
-	w := Walk{
-		Log: s.Log, Queues: s.Queues, CheckCRC: s.Params.CheckCRC && !checked,
-		Progress: progressOf(s.options.Progress, "dispatch", from, s.Log),
+	if err := d.putKept(p); err != nil {
+		return err
 	}
-	end, stop, err := w.Run(d.align(p, from), d.item)
-	if err != nil {
-		return fmt.Errorf("dispatch: %w", err)
-	}
-	if end < p.End {
-		return fmt.Errorf("dispatch: the log ends at %d, not at %d: %w", end, p.End, stop)
+	if rest := max(min(d.queuesFrom, d.indexFrom), p.Min); rest < p.End {
+		if err := d.walk(p, rest, 0, d.item); err != nil {
+			return err
+		}
 	}
 	if err := d.settleOdd(); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
@@ -74,6 +73,28 @@ func (s *Store) dispatch(p *Plan) error {
 	}
 	if s.Report.Dispatched > 0 {
 		s.tell(Event{What: Dispatched, From: int64(from), To: int64(p.End)})
+	}
+	return nil
+}
+
+// walk reads the log from a place to another one, to the plan's end when that is 0. What the plan has read is not compared with its
+// checksums again, where nothing is damaged.
+func (d *dispatcher) walk(p *Plan, from, until messages.PhysicalOffset, fn func(*Item) error) error {
+	checked := from >= p.ScanFrom && len(p.Holes) == 0
+	w := Walk{
+		Log: d.Log, Queues: d.Queues, CheckCRC: d.Params.CheckCRC && !checked, Until: until,
+		Progress: progressOf(d.options.Progress, "dispatch", from, d.Log),
+	}
+	to := p.End
+	if until > 0 {
+		to = until
+	}
+	end, stop, err := w.Run(d.align(p, from), fn)
+	if err != nil {
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	if end < to {
+		return fmt.Errorf("dispatch: the log ends at %d, not at %d: %w", end, to, stop)
 	}
 	return nil
 }
@@ -110,6 +131,9 @@ func (d *dispatcher) item(it *Item) error {
 		if err := d.toIndex(r); err != nil {
 			return err
 		}
+	}
+	if d.counted(r) {
+		d.Report.Dispatched = before
 	}
 	d.Report.Dispatched = min(d.Report.Dispatched, before+1)
 	return nil

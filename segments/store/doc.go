@@ -20,6 +20,9 @@
 //     the log, from its beginning where need be. After an unclean stop the checkpoint only says how far back to scan
 //     (§8.5), with a margin, and the index is cut back to what the checkpoint vouches for.
 //
+// One goroutine walks over the log. Others look at stretches of it before, where most is as it should be, and keep keys that the index is
+// going to lack; what the walk finds is the same without them (ahead.go, kept.go).
+//
 // After a failed sync of the log (marker file unproven) the page cache cannot be believed any more: what lies behind the last
 // good flush is copied to new files, synced, and moved into place, before anything is loaded.
 //
@@ -28,6 +31,6 @@
 // is there, because RocketMQ has run in between or something is missing, the last segments are read as above; what has been damaged
 // further inside since the stop is not noticed by opening, but by `actormq store verify`.
 //
-// Open does all that in the calling goroutine, without actors. The writer, the dispatcher and the others take over from
+// Open does all that on the calling goroutine, but for what is only read, without actors. The writer, the dispatcher and the others take over from
 // what it returns.
 package store

@@ -22,9 +22,6 @@ var (
 	errOutOfOrder = errors.New("a record does not follow in its queue")
 )
 
-// judgeUnits is how many units of a queue are read at once.
-const judgeUnits = 32
-
 // judge compares the consume queues with the records that a scan meets.
 type judge struct {
 	*planner
@@ -33,23 +30,19 @@ type judge struct {
 
 // verdict is what is known about one queue.
 type verdict struct {
-	key     messages.QueueKey
-	q       *consumequeue.Queue // nil: there is none
+	unitWindow
 	drop    bool
 	cut     messages.QueueOffset    // the queue must end here, -1: where it ends
 	why     error                   // of drop or cut
 	from    messages.PhysicalOffset // records from here on must be dispatched to it, -1: none
 	damaged bool                    // units are missing at its end
 	seen    messages.QueueOffset    // behind the last record that the scan has met
-
-	units   []consumequeue.Unit
-	unitsAt messages.QueueOffset
 }
 
 func newJudge(p *planner) *judge {
 	j := &judge{planner: p}
 	j.verdicts = newQueueStates(func(key messages.QueueKey) *verdict {
-		return &verdict{key: key, q: p.queues.Lookup(key), cut: -1, from: -1}
+		return &verdict{unitWindow: unitWindow{key: key, q: p.queues.Lookup(key)}, cut: -1, from: -1}
 	})
 	return j
 }
@@ -220,25 +213,6 @@ func (j *judge) compare(v *verdict, r *record.Record, at messages.QueueOffset) e
 // delivery by levels that have been changed since, are the unit's.
 func (j *judge) sameTag(u consumequeue.Unit, r *record.Record) bool {
 	return ext.IsAddress(u.TagsCode) || r.Lost() || string(r.Topic) == messages.TopicSchedule || u.TagsCode == r.TagsCode(j.delays.Millis)
-}
-
-// unitAt reads a unit, and some behind it for the next calls.
-func (v *verdict) unitAt(at messages.QueueOffset) (consumequeue.Unit, error) {
-	if i := at - v.unitsAt; i >= 0 && i < messages.QueueOffset(len(v.units)) {
-		return v.units[i], nil
-	}
-	if v.units == nil {
-		v.units = make([]consumequeue.Unit, judgeUnits)
-	}
-	n, err := v.q.Read(at, v.units[:judgeUnits])
-	v.units, v.unitsAt = v.units[:n], at
-	if err != nil {
-		return consumequeue.Unit{}, err
-	}
-	if n == 0 {
-		return consumequeue.Unit{}, fmt.Errorf("%s/%d: %w", v.key.Topic, v.key.QueueID, consumequeue.ErrAboveMax)
-	}
-	return v.units[0], nil
 }
 
 // endBelow returns the queue offset behind the last unit in front of one that ends at or below a place in the log: a unit of

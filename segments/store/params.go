@@ -171,6 +171,8 @@ type Options struct {
 	Events func(Event)
 	// Now names new index files and quarantine folders; nil: time.Now.
 	Now func() time.Time
+
+	ahead aheadLimits // tests set them
 }
 
 // Progress tells how far Open is.

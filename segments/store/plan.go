@@ -102,18 +102,21 @@ type planner struct {
 	params   Params
 	delays   messages.DelayLevels
 	progress func(Progress)
+	limits   aheadLimits
 	judge    *judge
+	kept     *keptKeys
+	used     usedPart
 }
 
-// makePlan reads the log and compares it with queues and index.
-func makePlan(l loaded, params Params, progress func(Progress)) (Plan, error) {
-	p := &planner{loaded: l, params: params, progress: progress}
+// makePlan reads the log and compares it with queues and index. With the plan come keys that the index is going to lack.
+func makePlan(l loaded, params Params, o *Options) (Plan, *keptKeys, error) {
+	p := &planner{loaded: l, params: params, progress: o.Progress, limits: o.ahead.withDefaults()}
 	p.delays, _ = messages.ParseDelayLevels(params.DelayLevels) // Open has looked at them
 	p.Clean, p.Min = l.clean, l.log.Min()
 	from := p.scanStart()
 	for {
 		if err := p.scan(from); err != nil {
-			return Plan{}, fmt.Errorf("recovery plan: %w", err)
+			return Plan{}, nil, fmt.Errorf("recovery plan: %w", err)
 		}
 		if p.Records > 0 || from <= p.Min {
 			break
@@ -121,9 +124,9 @@ func makePlan(l loaded, params Params, progress func(Progress)) (Plan, error) {
 		from = p.Min // nothing sound in the last segments: look at all of it
 	}
 	if err := p.finish(); err != nil {
-		return Plan{}, fmt.Errorf("recovery plan: %w", err)
+		return Plan{}, nil, fmt.Errorf("recovery plan: %w", err)
 	}
-	return p.Plan, nil
+	return p.Plan, p.kept, nil
 }
 
 // scanStart chooses the segment from which the log is read.
@@ -185,9 +188,8 @@ func (p *planner) scan(from messages.PhysicalOffset) error {
 	if err := p.judge.queuesAlone(); err != nil {
 		return err
 	}
-	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Strict: p.params.Follower, Until: p.params.CutAt,
-		Progress: progressOf(p.progress, "scan", from, p.log)}
-	end, stop, err := w.Run(from, p.item)
+	p.kept = p.newKeptKeys(from)
+	end, stop, err := p.walk(from)
 	if err != nil {
 		return err
 	}
@@ -196,6 +198,39 @@ func (p *planner) scan(from messages.PhysicalOffset) error {
 	}
 	p.End, p.Stop = end, stop
 	return p.newer(stop)
+}
+
+// errArrived ends a part of the walk where a stretch begins that was looked at already.
+var errArrived = errors.New("a stretch begins")
+
+// walk is the walk of a scan, over the stretches that were looked at ahead of it as a whole.
+func (p *planner) walk(from messages.PhysicalOffset) (end messages.PhysicalOffset, stop, err error) {
+	w := Walk{Log: p.log, Queues: p.queues, CheckCRC: p.params.CheckCRC, Strict: p.params.Follower, Until: p.params.CutAt,
+		Progress: progressOf(p.progress, "scan", from, p.log)}
+	ahead := p.readAhead(from)
+	defer ahead.stop()
+	for end = from; ; {
+		for ahead.begins(end) {
+			s := ahead.next()
+			if err := p.take(s); err != nil {
+				return end, nil, err
+			}
+			end = s.to
+			if w.Progress != nil {
+				w.Progress(end)
+			}
+		}
+		begin := end
+		end, stop, err = w.Run(begin, func(it *Item) error {
+			if err := p.item(it); err != nil || !ahead.begins(it.To) {
+				return err
+			}
+			return errArrived
+		})
+		if p.used = w.used; !errors.Is(err, errArrived) {
+			return end, stop, err
+		}
+	}
 }
 
 // newer refuses a log that goes on with a record of an unknown version.
@@ -207,6 +242,7 @@ func (p *planner) newer(stop error) error {
 }
 
 func (p *planner) item(it *Item) error {
+	p.kept.walked(it)
 	switch it.Kind {
 	case ItemHole:
 		p.Holes = append(p.Holes, Hole{Span: Span{From: it.From, To: it.To}, Err: it.Err, StoreMs: p.LastStoreMs, own: ownFiller(it)})
@@ -239,7 +275,7 @@ func (p *planner) findTail() error {
 		if seg.Start()+seg.Size() <= int64(p.End) {
 			continue
 		}
-		used, err := usedBytes(seg, max(0, int64(p.End)-seg.Start()))
+		used, err := p.used.of(seg, max(0, int64(p.End)-seg.Start()))
 		if err != nil {
 			return err
 		}
@@ -250,6 +286,24 @@ func (p *planner) findTail() error {
 		}
 	}
 	return nil
+}
+
+// usedPart remembers what usedBytes has last returned: where the log ends it is asked twice.
+type usedPart struct {
+	seg  *segments.Segment
+	from int64
+	span Span
+}
+
+func (u *usedPart) of(seg *segments.Segment, from int64) (Span, error) {
+	if u.seg == seg && u.from == from {
+		return u.span, nil
+	}
+	span, err := usedBytes(seg, from)
+	if err == nil {
+		*u = usedPart{seg: seg, from: from, span: span}
+	}
+	return span, err
 }
 
 // usedBytes returns the part of a segment, from a place in it on, that begins and ends with bytes that are not zero. It reads
@@ -341,12 +395,15 @@ func (p *planner) planIndex() {
 
 // indexTrusted is the place in front of which every record has its entries on the disk, by the checkpoint.
 func (p *planner) indexTrusted() messages.PhysicalOffset {
-	view := p.log.View()
-	if view.Len() == 0 {
+	if p.log.View().Len() == 0 {
 		return p.End
 	}
-	start := messages.PhysicalOffset(view.At(p.trusted(p.checkpoint.IndexMs - indexMarginMs)).Start())
-	return min(start, p.End)
+	return min(p.indexLacks(), p.End)
+}
+
+// indexLacks is the start of the segment from which on records may lack entries, by the checkpoint, wherever the log ends.
+func (p *planner) indexLacks() messages.PhysicalOffset {
+	return messages.PhysicalOffset(p.log.View().At(p.trusted(p.checkpoint.IndexMs - indexMarginMs)).Start())
 }
 
 // progressOf makes a walk report through a function that may be nil.

@@ -17,7 +17,7 @@ import (
 // that begins with a sound record, since no body reaches over it. A record whose lengths add up, and of which only the body
 // is damaged, tells by itself where the next one begins.
 func (w *Walk) resync(it *Item, seg *segments.Segment) (messages.PhysicalOffset, bool) {
-	used, err := usedBytes(seg, int64(it.From)-seg.Start())
+	used, err := w.used.of(seg, int64(it.From)-seg.Start())
 	if err != nil {
 		used = Span{From: it.From, To: messages.PhysicalOffset(seg.Start() + seg.Size())} // reading the map will say so too
 	}

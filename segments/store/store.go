@@ -34,6 +34,7 @@ type Store struct {
 
 	options    Options
 	blanks     []unknown // that this recovery has closed holes with
+	kept       *keptKeys // of what this recovery has scanned; nil: none
 	floors     floors
 	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop
@@ -89,7 +90,7 @@ func (s *Store) open() error {
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
 			all: s.options.FullScan, newIndex: s.options.RebuildIndex || word.lacking, indexed: word.complete,
 		}
-		plan, err = makePlan(l, s.Params, s.options.Progress)
+		plan, s.kept, err = makePlan(l, s.Params, &s.options)
 	}
 	if err != nil {
 		return err
@@ -101,6 +102,7 @@ func (s *Store) open() error {
 	if err := s.apply(&plan); err != nil {
 		return err
 	}
+	s.kept = nil
 	if !s.unwritten {
 		if err := s.room(s.saveCheckpoint()); err != nil {
 			return err

@@ -52,6 +52,8 @@ type Walk struct {
 	Until messages.PhysicalOffset
 	// Progress, if not nil, hears where the walk is at the start of each segment.
 	Progress func(at messages.PhysicalOffset)
+
+	used usedPart
 }
 
 // Run calls fn for every item from a place on, which is the start of a record or a segment, until fn fails or there is

@@ -88,7 +88,7 @@ type Options struct {
 	MaxPendingPuts  int   // puts in flight; beyond it a put is refused with OS_PAGECACHE_BUSY; default 65,536
 	MaxPendingBytes int64 // bytes of them; default 256 MiB
 	MaxParkedPulls  int   // pulls held back at once; default 100,000
-	WindowBytes     int64 // pages made ready ahead of the tail; default 32 MiB, -1 for none
+	WindowBytes     int64 // pages made ready ahead of the tail; default 8 MiB, -1 for none
 
 	StoreHost   netip.AddrPort // brokerIP1:listenPort as stored in each record; default 127.0.0.1:10911
 	StopTimeout time.Duration  // for Close without a deadline of its own; default 30 s
@@ -166,7 +166,7 @@ func (o Options) Defaults() Options {
 	def(&o.MaxPendingPuts, 1<<16)
 	def(&o.MaxPendingBytes, 256<<20)
 	def(&o.MaxParkedPulls, 100_000)
-	def(&o.WindowBytes, 32<<20)
+	def(&o.WindowBytes, 8<<20)
 	def(&o.StoreHost, netip.MustParseAddrPort("127.0.0.1:10911"))
 	def(&o.StopTimeout, 30*time.Second)
 	return o

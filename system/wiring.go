@@ -148,7 +148,7 @@ func (s *Store) spawnFlusher() error {
 	if syncFlush || s.opt.FlushAtOnce {
 		s.flushBell = actors.NewBell(s.cast.address(actors.RoleFlusher), messages.Announce(messages.LogGrown{}))
 	}
-	mb := s.blocking(actors.RoleFlusher)
+	mb := s.prompt(actors.RoleFlusher)
 	s.flushed = flusher.New(flusher.Config{
 		Mailbox: mb, Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
 		Disk: s.files.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,

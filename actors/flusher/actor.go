@@ -64,12 +64,15 @@ type Actor struct {
 	saved    checkpoint.Values
 	thorough time.Time // of the last flush regardless of pages
 
-	running bool                // a sync is running
-	saving  bool                // the checkpoint is being written
-	again   bool                // the bell has rung meanwhile
-	waiting []messages.Linked   // in log order
-	asked   []messages.FlushNow // what the running sync will answer
-	queued  []messages.FlushNow // come in since it began
+	running  bool                // a sync is running
+	saving   bool                // the checkpoint is being written
+	again    bool                // the bell has rung meanwhile
+	waiting  []messages.Linked   // in log order
+	answered int                 // by the last sync
+	jobs     chan job            // closed when the actor stops
+	asked    []messages.FlushNow // what the running sync will answer
+	queued   []messages.FlushNow // come in since it began
+	saves    []messages.FlushNow // what the checkpoint that is being written will answer
 
 	deadline   *time.Timer // nil: not set
 	deadlineAt time.Time
@@ -82,7 +85,7 @@ type Actor struct {
 	Syncs *actors.Histogram
 }
 
-// New returns the actor; spawn it with a mailbox whose inline budget is 0.
+// New returns the actor. It never waits for the disk itself, so it may run on its senders' goroutines.
 func New(cfg Config) *Actor {
 	if cfg.SyncTimeout <= 0 {
 		cfg.SyncTimeout = defaultSyncTimeout
@@ -135,6 +138,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.fail(m.Cause)
 	case *actor.Started:
 		a.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
+		a.jobs = make(chan job, 1)
+		go a.syncer(a.jobs)
 		a.armTick()
 	case *actor.Stopping:
 		a.stopping()
@@ -180,23 +185,35 @@ func (a *Actor) startSync() {
 	a.sync()
 }
 
-// sync makes durable what is appended when the disk is asked. Who can run now, because the sync before has answered it, goes first,
-// so that its next put is part of the same sync; nobody is waited for.
+// sync has what is appended when the disk is asked made durable.
 func (a *Actor) sync() {
 	a.running, a.again = true, false
-	from, self, log := a.flushed, a.self, a.cfg.Log
-	go func() {
-		runtime.Gosched()
-		storeMs := log.StoreTimestampMs() // before End: never newer than what is flushed
-		to, began := log.End(), time.Now()
-		err := actors.Protect("sync the commit log", func() error { return syncRange(log, from, to) })
+	a.jobs <- job{from: a.flushed, several: a.answered+len(a.waiting) > 1}
+}
+
+// job is one sync.
+type job struct {
+	from    messages.PhysicalOffset
+	several bool // more than one put waits, or was just answered
+}
+
+// syncer does the syncs, on a goroutine that stays: one that is made for each sync has to grow its stack each time. Who can run now,
+// because the sync before has answered it, goes first, so that its next put is part of the same sync; nobody is waited for.
+func (a *Actor) syncer(jobs <-chan job) {
+	for j := range jobs {
+		if j.several {
+			runtime.Gosched()
+		}
+		storeMs := a.cfg.Log.StoreTimestampMs() // before End: never newer than what is flushed
+		to, began := a.cfg.Log.End(), time.Now()
+		err := actors.Protect("sync the commit log", func() error { return syncRange(a.cfg.Log, j.from, to) })
 		done := synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err}
 		if mb := a.cfg.Mailbox; mb != nil {
 			mb.Lend(done)
 		} else {
-			self.Send(done)
+			a.self.Send(done)
 		}
-	}()
+	}
 }
 
 // letGoBytes is how much a sync must cover for its pages to be let go of before: of less the dispatcher reads some again, and faults.
@@ -258,19 +275,31 @@ func (a *Actor) answerWaiting() {
 		}
 		lead.Fulfil()
 	}
+	a.answered = done
 	n := copy(a.waiting, a.waiting[done:])
 	clear(a.waiting[n:])
 	a.waiting = a.waiting[:n]
 }
 
+// answerAsked answers who has asked for a flush, once the checkpoint is written. It never runs ahead of a sync: its values are those
+// of what has been made durable.
 func (a *Actor) answerAsked() {
-	if a.saving {
-		return // then
+	if a.saving || len(a.asked) == 0 {
+		return
 	}
-	for _, q := range a.asked {
-		q.Answer.Complete(a.flushed, a.saveCheckpoint())
+	a.saves, a.asked = append(a.saves, a.asked...), a.asked[:0]
+	if a.values == a.saved {
+		a.answerSaves(nil)
+		return
 	}
-	a.asked = a.asked[:0]
+	a.startSaving()
+}
+
+func (a *Actor) answerSaves(err error) {
+	for _, q := range a.saves {
+		q.Answer.Complete(a.flushed, err)
+	}
+	a.saves = a.saves[:0]
 }
 
 // flushTick is the asynchronous flush: when enough pages are dirty, or after the thorough interval.
@@ -327,6 +356,9 @@ func (a *Actor) startSaving() {
 	self, v, disk, file := a.self, a.values, a.cfg.Disk, a.cfg.CheckpointPath
 	go func() {
 		err := actors.Protect("save", func() error { return checkpoint.Save(disk, file, v) })
+		if err != nil {
+			err = fmt.Errorf("write the checkpoint: %w", err)
+		}
 		self.Send(checkpointSaved{values: v, err: err})
 	}()
 }
@@ -338,21 +370,8 @@ func (a *Actor) checkpointSaved(m checkpointSaved) {
 	} else {
 		a.saved = m.values
 	}
+	a.answerSaves(m.err)
 	if !a.running {
 		a.answerAsked()
 	}
-}
-
-// saveCheckpoint writes the checkpoint when it has changed. It never runs ahead of a sync: its values are those of what
-// has been made durable.
-func (a *Actor) saveCheckpoint() error {
-	if a.values == a.saved {
-		return nil
-	}
-	save := func() error { return checkpoint.Save(a.cfg.Disk, a.cfg.CheckpointPath, a.values) }
-	if err := actors.Protect("save", save); err != nil {
-		return fmt.Errorf("write the checkpoint: %w", err)
-	}
-	a.saved = a.values
-	return nil
 }

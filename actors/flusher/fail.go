@@ -86,12 +86,12 @@ func (a *Actor) refuseAll(cause error) {
 		lead, _ := parts(m)
 		lead.Fail(messages.UnknownError, cause)
 	}
-	for _, list := range [][]messages.FlushNow{a.asked, a.queued} {
+	for _, list := range [][]messages.FlushNow{a.asked, a.queued, a.saves} {
 		for _, q := range list {
 			q.Refuse(cause)
 		}
 	}
-	a.waiting, a.asked, a.queued = nil, nil, nil
+	a.waiting, a.asked, a.queued, a.saves = nil, nil, nil, nil
 }
 
 func (a *Actor) stopping() {
@@ -100,6 +100,7 @@ func (a *Actor) stopping() {
 			t.Stop()
 		}
 	}
+	close(a.jobs)
 	a.refuseAll(messages.ErrClosed)
 	if a.failed == nil {
 		a.failed = messages.ErrClosed

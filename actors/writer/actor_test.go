@@ -1,6 +1,7 @@
 package writer_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -325,6 +326,38 @@ func TestASlowSyncIsToldAtTheDeadline(t *testing.T) { // L17
 		require.Equal(t, messages.PutOK, patient.Result.Status)
 		r.stopNow()
 	})
+}
+
+// The flusher runs on the goroutines of those who put: a checkpoint that takes its time holds nobody up but who has asked for it.
+func TestPutsDoNotWaitForTheCheckpoint(t *testing.T) {
+	r := newRig(t, rigOptions{sync: true})
+	r.put(r.message(0, 10))
+	stall, stalled := make(chan struct{}), make(chan struct{}, 1)
+	r.disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWrite && strings.HasPrefix(op.Name, "store/checkpoint") {
+			stalled <- struct{}{}
+			<-stall
+			return errDisk
+		}
+		return nil
+	})
+	flush := func() *messages.Answer[messages.PhysicalOffset] {
+		answer := messages.NewAnswer[messages.PhysicalOffset]()
+		r.system.Root.Send(r.pids["flusher"], messages.FlushNow{Answer: answer})
+		return answer
+	}
+	first := flush()
+	<-stalled
+	require.Equal(t, messages.PutOK, r.put(r.message(0, 10)).Result.Status)
+	second := flush()
+	require.Equal(t, messages.PutOK, r.put(r.message(0, 10)).Result.Status)
+	r.disk.Inject(nil)
+	close(stall)
+	_, err := first.Wait(t.Context())
+	require.ErrorIs(t, err, errDisk)
+	end, err := second.Wait(t.Context())
+	require.NoError(t, err, "its own checkpoint is written")
+	require.Equal(t, r.log.End(), end)
 }
 
 func TestAStoppedWriterRefuses(t *testing.T) {

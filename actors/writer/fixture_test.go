@@ -77,10 +77,10 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 		Disk: r.disk, Dir: "store/commitlog", PrepareDir: "store/prepare", SegmentBytes: opt.segment,
 		WindowBytes: opt.window, RetryPause: opt.retryPause, Log: quiet,
 	}), mailbox.New(mailbox.Options{}))
+	flushPort := mailbox.New(mailbox.Options{InlineBatches: 4})
 	r.flushed = flusher.New(flusher.Config{
-		Disk: r.disk, Log: log, CheckpointPath: "store/checkpoint", OnFailed: r.onFailed, Logger: quiet,
+		Mailbox: flushPort, Disk: r.disk, Log: log, CheckpointPath: "store/checkpoint", OnFailed: r.onFailed, Logger: quiet,
 	})
-	flushPort := mailbox.New(mailbox.Options{})
 	r.spawn("flusher", r.flushed, flushPort)
 	w := writer.New(writer.Config{
 		Log: log, SyncFlush: opt.sync, ByWrite: opt.sync, Crowded: opt.crowded, Flusher: flushPort, Allocator: alloc,

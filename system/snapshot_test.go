@@ -29,6 +29,7 @@ func (d onlyRead) Open(name string, writable bool) (vfs.File, error) {
 func (d onlyRead) Create(name string) (vfs.File, error) { return nil, d.refuse(name) }
 func (d onlyRead) Remove(name string) error             { return d.refuse(name) }
 func (d onlyRead) Rename(name, _ string) error          { return d.refuse(name) }
+func (d onlyRead) Mkdir(name string) error              { return d.refuse(name) }
 func (d onlyRead) MkdirAll(name string) error           { return d.refuse(name) }
 func (d onlyRead) Lock(name string) (io.Closer, error)  { return nil, d.refuse(name) }
 

@@ -3,6 +3,8 @@ package reput
 import (
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/actormq/actormq/actors"
@@ -144,32 +146,64 @@ func (a *QueueBuilder) startFlush(thorough bool) {
 	go func() { self.Send(job.run()) }()
 }
 
+const (
+	// inOneGo is how many queues are written before the first of them is synced. The file system then makes what it has noted of all
+	// of them durable with the first sync, and each of the others waits for its own units only. Fewer than there may be open files.
+	inOneGo = 128
+	// diskWaiters is how many goroutines wait for the disk at a time, one for so many queues: what it has to note of new files and
+	// folders becomes durable for all of them together.
+	diskWaiters, queuesOfOne = 16, 8
+)
+
 // run writes and syncs the queues of a job.
 func (j *flushJob) run() flushed {
 	done := flushed{job: j}
-	for _, st := range j.states {
-		var writeErr error
-		syncErr := actors.Protect("flush a consume queue", func() (err error) {
-			writeErr, err = flushQueue(st.queue)
-			return err
+	for part := range slices.Chunk(j.states, inOneGo) {
+		came := make([]struct{ writeErr, syncErr error }, len(part))
+		inParallel(len(part), func(i int) {
+			came[i].syncErr = actors.Protect("write a consume queue", func() error {
+				came[i].writeErr = part[i].queue.Write()
+				return nil
+			})
 		})
-		if writeErr == nil && syncErr == nil {
-			continue
+		inParallel(len(part), func(i int) {
+			if came[i].writeErr == nil && came[i].syncErr == nil {
+				came[i].syncErr = actors.Protect("sync a consume queue", func() (err error) {
+					came[i].writeErr, err = syncQueue(part[i].queue)
+					return err
+				})
+			}
+		})
+		for i, c := range came {
+			if c.writeErr != nil || c.syncErr != nil {
+				done.writeErr, done.syncErr = errors.Join(done.writeErr, c.writeErr), errors.Join(done.syncErr, c.syncErr)
+				done.failed = append(done.failed, part[i])
+			}
 		}
-		done.writeErr = errors.Join(done.writeErr, writeErr)
-		done.syncErr = errors.Join(done.syncErr, syncErr)
-		done.failed = append(done.failed, st)
 	}
 	return done
 }
 
-// flushQueue writes and syncs one queue. A sync also writes what has come meanwhile; its own failure, unlike that of a
-// write, is told again when it is repeated.
-func flushQueue(q *consumequeue.Queue) (writeErr, syncErr error) {
-	if err := q.Write(); err != nil {
-		return err, nil
+// inParallel calls fn for 0 to n-1, several at a time where there are many.
+func inParallel(n int, fn func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			fn(int(i))
+		}
 	}
-	if q.Sync() == nil {
+	var wg sync.WaitGroup
+	for range min(diskWaiters, n/queuesOfOne) {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+}
+
+// syncQueue syncs what has been written of a queue, not what has come meanwhile: that would have to be noted anew. A sync that fails,
+// unlike a write or the opening of a file, fails again when it is repeated.
+func syncQueue(q *consumequeue.Queue) (writeErr, syncErr error) {
+	if q.SyncWritten() == nil {
 		return nil, nil
 	}
 	if err := q.Write(); err != nil {

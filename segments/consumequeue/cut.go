@@ -180,7 +180,7 @@ func (q *Queue) Destroy() error {
 	if err := q.destroyFiles(); err != nil {
 		return q.fail("destroy", err)
 	}
-	q.first, q.last, q.names = -1, -1, false
+	q.first, q.last, q.names, q.folders = -1, -1, false, false
 	q.unsynced.Store(false)
 	q.table.remove(q)
 	return nil

@@ -51,6 +51,18 @@ func TestFullDiskHeals(t *testing.T) {
 	requireUnits(t, reopen(t, disk.Crash(1)), 0, 95)
 }
 
+func TestWhatIsWrittenIsDurableAfterSyncWrittenWithItsFolders(t *testing.T) {
+	for seed := range uint64(12) {
+		disk, _, q := newTable(t)
+		appendUnits(t, q, 0, 25)
+		require.NoError(t, q.Write())
+		appendUnits(t, q, 25, 27)
+		require.NoError(t, q.SyncWritten())
+		require.EqualValues(t, 2, q.Pending(), "what has come meanwhile is left to the next round")
+		requireUnits(t, reopen(t, disk.Crash(seed)), 0, 25)
+	}
+}
+
 func TestFailedSyncIsFinal(t *testing.T) {
 	for _, kind := range []memfs.Kind{memfs.KindDataSync, memfs.KindSyncDir} {
 		disk, table, q := newTable(t)
@@ -66,6 +78,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 		require.ErrorIs(t, q.Sync(), boom)
 		disk.Inject(nil)
 		require.ErrorIs(t, q.Sync(), boom, "a later sync would succeed without having written anything")
+		require.ErrorIs(t, q.SyncWritten(), boom)
 		require.ErrorIs(t, table.Sync(), boom)
 		requireUnits(t, q, 0, 25)
 		require.NoError(t, q.Destroy())

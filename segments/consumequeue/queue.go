@@ -28,6 +28,7 @@ type Queue struct {
 	last    int64       // the same of the last file
 	dirty   []int64     // starts of files written since the last Sync
 	names   bool        // names in the folder have changed since the last Sync
+	folders bool        // and the folder's own name, or its topic's
 	loaded  bool        // nothing is known of what an earlier process had synced; until the first Sync
 	failed  error       // a failed sync: what was lost is unknown, so it stays
 	damaged error       // what recovery found

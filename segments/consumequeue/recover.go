@@ -35,7 +35,7 @@ func (q *Queue) recover() error {
 	if err != nil {
 		return err
 	}
-	q.names, q.loaded = true, true // after a kill, names and contents may still be on their way to the disk
+	q.names, q.folders, q.loaded = true, true, true // after a kill, names and contents may still be on their way to the disk
 	if files, err = q.dropEmpty(files); err != nil || len(files) == 0 {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/actormq/actormq/segments/vfs"
@@ -12,8 +13,8 @@ import (
 // fillerBytes is how much of a long run of fillers is written at once.
 const fillerBytes = 3200 * UnitBytes
 
-// Write puts all units that are only in memory into the files, in few large writes. They are then safe from the end of
-// the process, not from a power cut. On an error nothing is lost: the units stay in memory, and the next Write tries
+// Write puts all units that are only in memory into the files, in few large writes, and has the system begin to take them to the
+// disk. They are then safe from the end of the process, not from a power cut. On an error nothing is lost: the units stay in memory, and the next Write tries
 // again. Not on the put path: it takes the queue's mutex.
 func (q *Queue) Write() error {
 	if q.Pending() == 0 {
@@ -35,13 +36,23 @@ func (q *Queue) Sync() error {
 	if err := q.write(); err != nil {
 		return err
 	}
-	if q.failed == nil {
-		return q.syncFiles()
+	return q.syncFiles()
+}
+
+// SyncWritten is Sync for what Write has written already.
+func (q *Queue) SyncWritten() error {
+	if !q.unsynced.Load() {
+		return nil
 	}
-	return q.failed
+	q.io.Lock()
+	defer q.io.Unlock()
+	return q.syncFiles()
 }
 
 func (q *Queue) syncFiles() error {
+	if q.failed != nil {
+		return q.failed
+	}
 	if q.ext != nil {
 		if err := q.ext.Sync(); err != nil {
 			q.failed = q.fail("sync", err)
@@ -61,15 +72,30 @@ func (q *Queue) syncFiles() error {
 		}
 		q.dirty = q.dirty[1:]
 	}
-	if q.names {
-		if err := q.table.disk.SyncDir(q.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			q.failed = q.fail("sync folder", err)
-			return q.failed
-		}
-		q.names = false
+	if err := q.syncNames(); err != nil {
+		q.failed = q.fail("sync folder", err)
+		return q.failed
 	}
 	q.dirty, q.loaded = nil, false
 	q.unsynced.Store(false)
+	return nil
+}
+
+// syncNames makes the names of files and folders durable, those above first.
+func (q *Queue) syncNames() error {
+	var dirs []string
+	if q.folders {
+		dirs = append(dirs, q.table.dir, path.Dir(q.path()))
+	}
+	if q.names {
+		dirs = append(dirs, q.path())
+	}
+	for _, dir := range dirs {
+		if err := q.table.disk.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	q.names, q.folders = false, false
 	return nil
 }
 
@@ -77,7 +103,7 @@ func (q *Queue) syncFiles() error {
 func (q *Queue) synced() {
 	q.io.Lock()
 	defer q.io.Unlock()
-	q.dirty, q.loaded, q.names = nil, false, false
+	q.dirty, q.loaded, q.names, q.folders = nil, false, false, false
 	q.unsynced.Store(false)
 }
 
@@ -88,7 +114,7 @@ func (q *Queue) touchAll() {
 	for start := q.first; start >= 0 && start <= q.last; start += q.table.units {
 		q.touch(start)
 	}
-	q.names = true
+	q.names, q.folders = true, true
 	q.unsynced.Store(true)
 }
 
@@ -137,6 +163,7 @@ func (q *Queue) writeFile(t *tail, start, from, to int64) error {
 
 func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
 	list := t.list()
+	off := (from - start) * UnitBytes
 	for from < to {
 		c := find(list, from)
 		if c == nil {
@@ -148,6 +175,7 @@ func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
 		}
 		from += int64(len(b)) / UnitBytes
 	}
+	_ = f.StartWriteback(off, (to-start)*UnitBytes-off) // a hint: what goes wrong is told by the sync
 	return nil
 }
 
@@ -155,7 +183,7 @@ func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
 // finds a short, empty or filler-only one. The length becomes durable with Sync, before the name does.
 func (q *Queue) createFile(t *tail, start, from, to int64) error {
 	if q.first < 0 {
-		if err := q.table.disk.MkdirAll(q.path()); err != nil {
+		if err := q.makeFolders(); err != nil {
 			return err
 		}
 	}
@@ -168,6 +196,23 @@ func (q *Queue) createFile(t *tail, start, from, to int64) error {
 	q.last = start
 	q.names = true
 	return nil
+}
+
+// makeFolders makes the folder of the queue. Its name becomes durable with Sync, where many queues are made durable together.
+func (q *Queue) makeFolders() error {
+	q.folders = true // also where they are there: an earlier process may have made them
+	disk, topic := q.table.disk, path.Dir(q.path())
+	err := disk.Mkdir(topic)
+	if errors.Is(err, fs.ErrNotExist) { // the first queue of all
+		err = disk.MkdirAll(topic)
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = disk.Mkdir(q.path())
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 func (q *Queue) makeFile(t *tail, start, from, to int64) (err error) {

@@ -421,6 +421,22 @@ func TestRemove(t *testing.T) {
 	})
 }
 
+func TestMkdir(t *testing.T) {
+	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
+		sub := path.Join(dir, "sub")
+		require.NoError(t, d.Mkdir(sub))
+		err := d.Mkdir(sub)
+		require.ErrorIs(t, err, fs.ErrExist)
+		requirePathError(t, err, "mkdir", sub)
+		put(t, d, path.Join(sub, "a"), "")
+		require.ErrorIs(t, d.Mkdir(path.Join(sub, "a")), fs.ErrExist, "a file of that name")
+		require.ErrorIs(t, d.Mkdir(path.Join(dir, "none", "b")), fs.ErrNotExist, "no parent")
+		require.Error(t, d.Mkdir(path.Join(sub, "a", "b")), "the parent is a file")
+		require.NoError(t, d.Mkdir(path.Join(sub, "b")))
+		require.Equal(t, []string{"a", "b"}, names(t, d, sub))
+	})
+}
+
 func TestRename(t *testing.T) {
 	onEach(t, func(t *testing.T, d vfs.Disk, dir string) {
 		a, b, sub := path.Join(dir, "a"), path.Join(dir, "b"), path.Join(dir, "sub")

@@ -99,6 +99,8 @@ func (d osDisk) MkdirAll(dir string) error {
 	return d.SyncDir(parent)
 }
 
+func (osDisk) Mkdir(dir string) error { return pathError("mkdir", dir, os.Mkdir(dir, dirPerm)) }
+
 // syncFound syncs a folder that this process may not be allowed to write, and then has made nothing in.
 func (d osDisk) syncFound(dir string) error {
 	err := d.SyncDir(dir)

@@ -132,6 +132,23 @@ func (o *OverlayDisk) rename(oldName, newName string) error {
 	return replaced.settle()
 }
 
+// Mkdir makes a folder in memory.
+func (o *OverlayDisk) Mkdir(dir string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, last, err := o.parent(dir)
+	if err == nil {
+		if _, err = o.child(at, last); err == nil {
+			err = fs.ErrExist
+		} else if errors.Is(err, fs.ErrNotExist) {
+			n := &onode{dir: true, modTime: time.Now()}
+			n.join(at, last)
+			err = nil
+		}
+	}
+	return pathError("mkdir", dir, err)
+}
+
 // MkdirAll makes folders in memory.
 func (o *OverlayDisk) MkdirAll(dir string) error {
 	o.mu.Lock()

@@ -30,6 +30,8 @@ type Disk interface {
 	// Rename moves a file over another atomically, or a folder to a name that is free; durable after SyncDir of the new
 	// name's folder.
 	Rename(oldName, newName string) error
+	// Mkdir makes a folder whose parent is there, fs.ErrExist when the name is taken; durable after SyncDir of the parent.
+	Mkdir(dir string) error
 	// MkdirAll makes a folder and its missing parents, and makes their names durable.
 	MkdirAll(dir string) error
 	// List returns the entries of a folder sorted by name.

@@ -140,6 +140,21 @@ func (d *Disk) Rename(oldName, newName string) error {
 	})
 }
 
+// Mkdir implements vfs.Disk.
+func (d *Disk) Mkdir(dir string) error {
+	return d.run(Op{Kind: KindMkdir, Name: dir}, func() error {
+		p, err := d.place(dir)
+		if err != nil {
+			return err
+		}
+		if p.dir.entries[p.name] != nil {
+			return fs.ErrExist
+		}
+		d.link(change{to: p, n: newDir(time.Now())})
+		return nil
+	})
+}
+
 // MkdirAll implements vfs.Disk.
 func (d *Disk) MkdirAll(dir string) error {
 	return d.run(Op{Kind: KindMkdir, Name: dir}, func() error {

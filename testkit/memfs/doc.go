@@ -12,7 +12,7 @@
 //   - Data. Each page that differs from the last DataSync is old or new, and of each file at most one such page is torn:
 //     every one of its sectors is old or new. Changes between two syncs leave no versions between.
 //   - Length. A length that was not synced is old or new; what a new length adds without its page reads as zeros.
-//   - Names. A create, remove or rename that no SyncDir covered has happened or not, each as a whole and independently,
+//   - Names. A create, mkdir, remove or rename that no SyncDir covered has happened or not, each as a whole and independently,
 //     except that one that happened takes those before it on the same names with it. A rename is synced by a SyncDir of
 //     either folder. MkdirAll is durable when it returns, as the contract says.
 //   - Reserved space (Allocate) that lies within the length stays reserved.

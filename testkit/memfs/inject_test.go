@@ -30,6 +30,7 @@ func operations(d *memfs.Disk, f vfs.File, m vfs.Mapping) []struct {
 		{memfs.Op{Kind: memfs.KindRemove, Name: "/s/b"}, func() error { return d.Remove("/s/b") }},
 		{memfs.Op{Kind: memfs.KindRename, Name: "/s/b", To: "/s/d"}, func() error { return d.Rename("/s/b", "/s/d") }},
 		{memfs.Op{Kind: memfs.KindMkdir, Name: "/s/e"}, func() error { return d.MkdirAll("/s/e") }},
+		{memfs.Op{Kind: memfs.KindMkdir, Name: "/s/f"}, func() error { return d.Mkdir("/s/f") }},
 		{memfs.Op{Kind: memfs.KindList, Name: "/s"}, func() error { return second(d.List("/s")) }},
 		{memfs.Op{Kind: memfs.KindStat, Name: "/s"}, func() error { return second(d.Stat("/s")) }},
 		{memfs.Op{Kind: memfs.KindStat, Name: "/s/a"}, func() error { return second(f.Size()) }},

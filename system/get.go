@@ -19,7 +19,11 @@ import (
 const (
 	minExamined = 800
 	unitsAPart  = 128
-	warmBytes   = 64 << 10 // what is touched ahead of a part
+
+	// How much is touched ahead of a part, whatever lies between its records; and where most of it will be read, if the second-level cache
+	// has room for it.
+	warmBytes      = 64 << 10
+	warmDenseBytes = 256 << 10
 )
 
 // getPool recycles results, getScratch the units of a get.
@@ -222,8 +226,7 @@ func (g *get) hold(off messages.PhysicalOffset) bool {
 // ahead fetches into the cache what will be looked at of these units' records.
 func (g *get) ahead(units []consumequeue.Unit) {
 	switch {
-	case g.m.WillRead:
-		g.warm(units)
+	case g.m.WillRead && g.warm(units):
 	case g.m.Tags == nil:
 		g.warmHeads(units)
 	}
@@ -245,16 +248,30 @@ func (g *get) warmHeads(units []consumequeue.Unit) {
 
 // warm touches what the records of these units lie in, line by line: one stream of loads that the processor fetches ahead, where
 // a look at each record and then a copy of it would wait for memory twice.
-func (g *get) warm(units []consumequeue.Unit) {
+// It is false when they lie too far apart.
+func (g *get) warm(units []consumequeue.Unit) bool {
 	if len(units) == 0 {
-		return
+		return true
 	}
 	last := units[len(units)-1]
 	from, to := units[0].PhysicalOffset-g.heldAt, last.PhysicalOffset+messages.PhysicalOffset(last.Size)-g.heldAt
-	if from < 0 || to < from || to > messages.PhysicalOffset(len(g.held.Bytes)) || to-from > warmBytes {
-		return
+	if from < 0 || to < from || to > messages.PhysicalOffset(len(g.held.Bytes)) || to-from > warmBytes && !g.dense(units, to-from) {
+		return false
 	}
 	g.touch(g.held.Bytes[from:to])
+	return true
+}
+
+// dense tells whether half of so many bytes at least are records of these units that will be read, and the cache has room for all.
+func (g *get) dense(units []consumequeue.Unit, span messages.PhysicalOffset) bool {
+	if g.m.Tags != nil || span > warmDenseBytes {
+		return false
+	}
+	wanted := messages.PhysicalOffset(0)
+	for i := range units {
+		wanted += messages.PhysicalOffset(units[i].Size)
+	}
+	return span <= 2*wanted
 }
 
 // touch reads from each cache line of b.

@@ -37,11 +37,16 @@ func (p Peer) After(d time.Duration, message any) *time.Timer {
 type Bell struct {
 	state atomic.Int32
 	ring  func()
+	soon  *time.Timer // whoever has set due owns it
 }
+
+// soon is when RingSoon rings. RocketMQ's dispatcher looks as often.
+const soon = time.Millisecond
 
 // States of a bell.
 const (
 	silent    int32 = iota
+	due             // will be, by the timer
 	announced       // on its way
 	taken           // the actor has it, and has not looked for work since
 )
@@ -52,13 +57,36 @@ func NewBell(peer Peer, message any) *Bell { return &Bell{ring: func() { peer.Se
 // Ring announces work, unless an announcement is pending already. Publish the work first. It does not allocate when one
 // is pending.
 func (b *Bell) Ring() {
-	if b == nil || b.ring == nil || b.state.Load() != silent {
+	if b == nil || b.ring == nil || b.Pending() {
 		return
 	}
-	if b.state.CompareAndSwap(silent, announced) {
+	if b.state.CompareAndSwap(silent, announced) || b.state.CompareAndSwap(due, announced) {
 		b.ring()
 	}
 }
+
+// RingSoon announces work that nobody waits for, within a millisecond: to wake a goroutine, and often a thread for it, costs more
+// than the work.
+func (b *Bell) RingSoon() {
+	if b == nil || b.ring == nil || b.state.Load() != silent || !b.state.CompareAndSwap(silent, due) {
+		return
+	}
+	if b.soon == nil {
+		b.soon = time.AfterFunc(soon, b.Urge)
+	} else {
+		b.soon.Reset(soon)
+	}
+}
+
+// Urge announces at once what would be soon: somebody has begun to wait for it.
+func (b *Bell) Urge() {
+	if b != nil && b.state.Load() == due && b.state.CompareAndSwap(due, announced) {
+		b.ring()
+	}
+}
+
+// Pending tells whether an announcement is on its way, or with the actor: Ring would do nothing.
+func (b *Bell) Pending() bool { return b.state.Load() >= announced }
 
 // Mute keeps the bell silent until Heard is called: there is nobody yet who could hear it.
 func (b *Bell) Mute() { b.state.Store(taken) }

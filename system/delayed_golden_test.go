@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,7 +58,7 @@ func TestDeliveryGoesOnWhereRocketMQEnded(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(ofRocketMQ(dir))
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		all := rawOf(t, s)
 		waiting := map[string]bool{}
 		for level := range int32(18) {
@@ -87,7 +86,7 @@ func TestOurDeliveryIsRocketMQsByteForByte(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
 		s, err := system.Open(ofRocketMQ(dir))
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		all := rawOf(t, s)
 		level1 := stored(t, s, messages.QueueKey{Topic: messages.TopicSchedule})
 		require.Len(t, level1, 6)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -99,14 +98,14 @@ func TestEveryLevelDeliversAtItsTime(t *testing.T) {
 			putAll(t, s, later(level, fmt.Sprint(level)))
 		}
 		putAll(t, s, later(99, "beyond the last level"), later(0, "at once"), later(-1, "at once too"))
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"at once", "at once too"}, bodies(stored(t, s, target)))
 		for i, d := range levels {
 			<-time.After(time.Until(began.Add(d - time.Millisecond)))
-			synctest.Wait()
+			settle()
 			require.EqualValues(t, i+2, s.MaxOffset(target), "not before %v", d)
 			<-time.After(time.Millisecond)
-			synctest.Wait()
+			settle()
 			require.GreaterOrEqual(t, int64(s.MaxOffset(target)), int64(i+3), "at %v", d)
 			m := stored(t, s, target)[i+2]
 			require.Equal(t, fmt.Sprint(i+1), string(m.Body))
@@ -130,7 +129,7 @@ func TestALevelKeepsTheOrder(t *testing.T) {
 			}
 		}
 		<-time.After(5 * time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, want, bodies(stored(t, s, target)))
 	})
 }
@@ -140,7 +139,7 @@ func TestAnIdleLevelIsWokenByAMessage(t *testing.T) {
 		for i := range 20 { // each finds the level idle again
 			putAll(t, s, later(1, fmt.Sprint(i)))
 			<-time.After(time.Second)
-			synctest.Wait()
+			settle()
 			require.EqualValues(t, i+1, s.MaxOffset(target))
 			<-time.After(time.Hour)
 		}
@@ -166,7 +165,7 @@ func TestAStopInOrderDeliversNothingTwice(t *testing.T) {
 		s, err := system.Open(small(disk))
 		require.NoError(t, err)
 		<-time.After(time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, want, bodies(stored(t, s, target)))
 		require.Equal(t, map[int]messages.QueueOffset{1: 1200}, nonZero(s.DelayOffsets()))
 		require.NoError(t, s.Close(t.Context()))
@@ -190,14 +189,14 @@ func TestOffsetsAreSavedAfterTheInterval(t *testing.T) {
 	inBubble(t, opt, func(t *testing.T, s *system.Store) {
 		putAll(t, s, later(1, "a"), later(1, "b"), later(2, "c"))
 		<-time.After(time.Second + 2900*time.Millisecond)
-		synctest.Wait()
+		settle()
 		_, err := disk.Stat(delayFile)
 		require.Error(t, err, "nothing is written before the interval is over")
 		<-time.After(200 * time.Millisecond)
-		synctest.Wait()
+		settle()
 		require.Equal(t, map[int]int64{1: 2}, offsetsOf(t, disk))
 		<-time.After(time.Minute)
-		synctest.Wait()
+		settle()
 		require.Equal(t, map[int]int64{1: 2, 2: 1}, offsetsOf(t, disk))
 		var before metadata.DelayOffsets
 		found, err := metadata.Load(disk, delayFile+".bak", &before)
@@ -214,20 +213,20 @@ func TestStartingTwiceDeliversOnce(t *testing.T) {
 		}
 		putAll(t, s, later(1, "a"), later(1, "b"))
 		<-time.After(time.Hour)
-		synctest.Wait()
+		settle()
 		require.Zero(t, s.MaxOffset(target), "switched off")
 		for range 3 {
 			require.NoError(t, s.DeliverDelayed(t.Context(), true))
 		}
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"a", "b"}, bodies(stored(t, s, target)))
 		require.NoError(t, s.DeliverDelayed(t.Context(), false))
 		putAll(t, s, later(1, "c"), later(18, "d"))
 		<-time.After(3 * time.Hour)
-		synctest.Wait()
+		settle()
 		require.EqualValues(t, 2, s.MaxOffset(target), "switched off again")
 		require.NoError(t, s.DeliverDelayed(t.Context(), true))
-		synctest.Wait()
+		settle()
 		require.ElementsMatch(t, []string{"a", "b", "c", "d"}, bodies(stored(t, s, target)))
 	})
 }
@@ -244,7 +243,7 @@ func TestASlaveDeliversNothing(t *testing.T) {
 		s, err = system.Open(opt)
 		require.NoError(t, err)
 		<-time.After(time.Hour)
-		synctest.Wait()
+		settle()
 		require.Zero(t, s.MaxOffset(target))
 		require.Empty(t, s.DelayOffsets())
 		require.ErrorIs(t, s.DeliverDelayed(t.Context(), true), system.ErrSlave)
@@ -252,7 +251,7 @@ func TestASlaveDeliversNothing(t *testing.T) {
 		opt.Role = messages.SyncMaster
 		s, err = system.Open(opt)
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"a"}, bodies(stored(t, s, target)))
 		require.NoError(t, s.Close(t.Context()))
 		require.ErrorIs(t, s.DeliverDelayed(t.Context(), true), system.ErrStopped)
@@ -267,7 +266,7 @@ func TestASavedOffsetOutsideOfItsQueueGoesToTheNearestEnd(t *testing.T) {
 		require.NoError(t, err)
 		putAll(t, s, later(1, "a"), later(1, "b"))
 		<-time.After(time.Second)
-		synctest.Wait()
+		settle()
 		require.NoError(t, s.Close(t.Context()))
 		require.NoError(t, metadata.Save(disk, delayFile, map[string]any{
 			"offsetTable": map[int]int64{1: 999_999, 2: -7, 3: 999_999, 77: 5}, "ours": "kept",
@@ -276,7 +275,7 @@ func TestASavedOffsetOutsideOfItsQueueGoesToTheNearestEnd(t *testing.T) {
 		require.NoError(t, err)
 		putAll(t, s, later(1, "c"), later(2, "d"), later(3, "e"))
 		<-time.After(10 * time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"a", "b", "c", "d", "e"}, bodies(stored(t, s, target)))
 		require.NoError(t, s.Close(t.Context()))
 		require.Equal(t, map[int]int64{1: 3, 2: 1, 3: 1, 77: 5}, offsetsOf(t, disk))
@@ -294,7 +293,7 @@ func TestUnreadableOffsetsDeliverAgainRatherThanNothing(t *testing.T) {
 		require.NoError(t, err)
 		putAll(t, s, later(1, "a"))
 		<-time.After(time.Second)
-		synctest.Wait()
+		settle()
 		require.NoError(t, s.Close(t.Context()))
 		for _, name := range []string{delayFile, delayFile + ".bak"} {
 			if f, err := disk.Create(name); err == nil {
@@ -308,7 +307,7 @@ func TestUnreadableOffsetsDeliverAgainRatherThanNothing(t *testing.T) {
 		}
 		s, err = system.Open(small(disk))
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"a", "a"}, bodies(stored(t, s, target)))
 		require.NoError(t, s.Close(t.Context()))
 		entries, err := disk.List("store/config")
@@ -334,20 +333,20 @@ func TestLevelsThatAreGoneAreStillDelivered(t *testing.T) {
 		began := time.Now()
 		s, err = system.Open(opt)
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"five seconds"}, bodies(stored(t, s, target)), "its level has become shorter: now")
 		putAll(t, s, later(5, "the last level"))
 		<-time.After(2 * time.Second)
-		synctest.Wait()
+		settle()
 		require.EqualValues(t, 2, s.MaxOffset(target))
-		<-time.After(time.Until(began.Add(9999 * time.Millisecond)))
-		synctest.Wait()
+		<-time.After(time.Until(began.Add(9998 * time.Millisecond)))
+		settle()
 		require.EqualValues(t, 2, s.MaxOffset(target))
 		<-time.After(time.Millisecond)
-		synctest.Wait()
+		settle()
 		require.EqualValues(t, 3, s.MaxOffset(target), "as it was stored")
 		<-time.After(50 * time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"five seconds", "the last level", "ten seconds", "a minute"}, bodies(stored(t, s, target)))
 		require.NoError(t, s.Close(t.Context()))
 	})
@@ -386,7 +385,7 @@ func TestAMessageNearALimitIsRefusedOrDelivered(t *testing.T) {
 		require.Positive(t, refused)
 		putAll(t, s, later(1, "small"))
 		<-time.After(time.Second)
-		synctest.Wait()
+		settle()
 		require.EqualValues(t, 1, s.MaxOffset(target), "not held up")
 		require.EqualValues(t, accepted, s.MaxOffset(messages.QueueKey{Topic: topic}))
 		require.EqualValues(t, accepted+1, s.DelayOffsets()[1])
@@ -407,7 +406,7 @@ func TestWhatHasNoDestinationIsLeftOut(t *testing.T) {
 			raw("DELAY|1,REAL_QID|0,REAL_TOPIC|"+messages.TopicTransactionHalf), raw("DELAY|1,REAL_QID|0,REAL_TOPIC|"+strings.Repeat("x", 128)),
 			raw(""), later(1, "good"))
 		<-time.After(time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, []string{"good"}, bodies(stored(t, s, target)))
 		require.EqualValues(t, 10, s.DelayOffsets()[1])
 		require.Zero(t, s.MaxOffset(messages.QueueKey{Topic: messages.TopicTransactionHalf}))
@@ -430,12 +429,12 @@ func TestAFullDiskDelaysDelayedMessagesAndLosesNone(t *testing.T) {
 		require.NoError(t, err)
 		disk.SetCapacity(usage.TotalBytes - usage.FreeBytes + 40<<10)
 		<-time.After(time.Minute)
-		synctest.Wait()
+		settle()
 		n := int64(s.MaxOffset(target))
 		require.Less(t, n, int64(200), "there is no room for all of them")
 		disk.SetCapacity(0)
 		<-time.After(time.Minute)
-		synctest.Wait()
+		settle()
 		require.Equal(t, want, bodies(stored(t, s, target)))
 	})
 }
@@ -457,7 +456,7 @@ func TestPutsThatAreRefusedAreMadeAgain(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		<-time.After(10 * time.Second)
-		synctest.Wait()
+		settle()
 		require.Equal(t, want, bodies(stored(t, s, target)))
 	})
 }
@@ -487,7 +486,7 @@ func crashDuringDelivery(t *testing.T, flush system.FlushDiskType, seed uint64) 
 		}
 	}
 	<-time.After(time.Second)
-	synctest.Wait() // everything that was put is durable, and a part delivered
+	settle() // everything that was put is durable, and a part delivered
 	<-time.After(time.Duration(seed) * 257 * time.Millisecond)
 	crashed := disk.Crash(seed)
 	if seed%5 == 0 {
@@ -505,7 +504,7 @@ func crashDuringDelivery(t *testing.T, flush system.FlushDiskType, seed uint64) 
 	again, err := system.Open(opt)
 	require.NoError(t, err)
 	<-time.After(20 * time.Second)
-	synctest.Wait()
+	settle()
 	seen := map[string]int{}
 	for _, body := range bodies(stored(t, again, target)) {
 		seen[body]++
@@ -553,7 +552,7 @@ func TestADelayedMessageOfRocketMQIsDeliveredAsRocketMQDoes(t *testing.T) {
 		}
 		putAll(t, s, filler(delayed), m, filler(delivered-delayed-164))
 		<-time.After(10 * time.Second)
-		synctest.Wait()
+		settle()
 		got, err := s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "TopicTest", QueueID: 2}, MaxMessages: 1})
 		require.NoError(t, err)
 		require.Len(t, got.Records, 1)

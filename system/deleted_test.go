@@ -3,7 +3,6 @@ package system_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -188,7 +187,7 @@ func TestKeptOffsetsSurvive(t *testing.T) {
 				s := openIn(t, opt)
 				require.Equal(t, 7+round, s.MaxOffset(topicT), name)
 				putAt(t, s, "T", "m", 7+round)
-				synctest.Wait()
+				settle()
 				require.Len(t, read(t, s, topicT, 7, int(round)+1), int(round)+1, name)
 				closeIn(t, s)
 			}

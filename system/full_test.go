@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -500,7 +499,7 @@ func TestNoFurtherMappings(t *testing.T) {
 		s := openIn(t, opt)
 		p := &producer{t: t, store: s}
 		require.NoError(t, p.put())
-		synctest.Wait()
+		settle()
 		disk.Inject(func(op memfs.Op) error {
 			if op.Kind == memfs.KindMap {
 				return fmt.Errorf("no further mapping")
@@ -515,7 +514,7 @@ func TestNoFurtherMappings(t *testing.T) {
 		r, err := s.Put(t.Context(), message("T", 0, strings.Repeat("x", 900)))
 		require.ErrorContains(t, err, "no further mapping")
 		require.Equal(t, messages.CreateMapedFileFailed, r.Status)
-		synctest.Wait() // the allocator may be trying at this very moment
+		settle() // the allocator may be trying at this very moment
 		entries, err := disk.List("store/prepare")
 		require.NoError(t, err)
 		require.Empty(t, entries)
@@ -537,7 +536,7 @@ func TestAStopWithoutRoomForTheIndex(t *testing.T) {
 		for range 150 {
 			require.NoError(t, p.put())
 		}
-		synctest.Wait()
+		settle()
 		disk.Inject(func(op memfs.Op) error {
 			if op.Kind == memfs.KindAllocate && strings.HasPrefix(op.Name, "store/index") {
 				return vfs.ErrNoSpace
@@ -591,7 +590,7 @@ func TestAnIndexWithoutRoomHoldsNobodyUpAndIsCompletedLater(t *testing.T) {
 					for p.put() != nil {
 						sleep(time.Second) // refused while the index waits for room
 					}
-					synctest.Wait()
+					settle()
 				}
 				require.Less(t, time.Since(began), 6*time.Second)
 				require.ErrorIs(t, s.Status().IndexCause, vfs.ErrNoSpace, "it is told")

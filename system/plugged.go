@@ -191,6 +191,9 @@ func (s *Store) listeners() ([]reput.Listener, error) {
 	return list, nil
 }
 
+// extended tells whether there are extensions that are to hear of each message at once.
+func (s *Store) extended() bool { return len(s.opt.Listeners)+len(s.opt.Dispatchers) > 0 }
+
 // plugIn starts dispatchers and services; what they may need is running.
 func (s *Store) plugIn() error {
 	s.cast.gate = new(mailbox.Gate)

@@ -43,7 +43,7 @@ func (s *Store) spawnCommitter() error {
 	s.written = actors.NewBell(s.cast.address(actors.RoleCommitter), messages.Announce(messages.LogGrown{}))
 	a := committer.New(committer.Config{
 		Log: s.log, Interval: o.CommitInterval, LeastPages: o.CommitLeastPages, ThoroughInterval: o.CommitThorough,
-		Bell: s.written, Grown: s.followers(), Flusher: s.peer(actors.RoleFlusher), Pool: s.peer(actors.RoleAllocator),
+		Bell: s.written, Grown: append(s.followers(), s.grown), Flusher: s.peer(actors.RoleFlusher), Pool: s.peer(actors.RoleAllocator),
 		Space: s.cast.address(actors.RoleCleaner), OnFailed: s.onFailed, Logger: o.Logger,
 	})
 	_, err := s.cast.spawn(actors.RoleCommitter, a, s.blocking(actors.RoleCommitter))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -360,7 +359,7 @@ func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
 		const count = 300
 		for range count {
 			putAll(t, s, m)
-			synctest.Wait() // each is dispatched by itself
+			settle() // each is dispatched by itself
 		}
 		sleep(10 * time.Second)
 		require.EqualValues(t, count, s.MaxOffset(key), "all can be consumed")
@@ -374,7 +373,7 @@ func TestL31AnIndexThatCannotBeMadeHoldsNobodyUp(t *testing.T) {
 
 		disk.Inject(nil)
 		s = openIn(t, opt)
-		synctest.Wait()
+		settle()
 		found, err := s.Query(t.Context(), messages.QueryMessage{Topic: "T", Key: "k", MaxMessages: 2 * count, EndMs: 1 << 60})
 		require.NoError(t, err)
 		require.Len(t, found, count)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -87,7 +86,7 @@ func (c *putSetup) run(t *testing.T, want messages.PutStatus) {
 	}
 	s, err := system.Open(opt)
 	require.NoError(t, err)
-	synctest.Wait()
+	settle()
 	disk.Inject(c.inject)
 	if c.before != nil {
 		c.before(s)
@@ -162,7 +161,7 @@ func TestPutsAreRefusedWhileOthersWait(t *testing.T) { // W14, L95
 				require.Empty(t, answers, "they wait for the first segment")
 				if c.want == messages.CreateMapedFileFailed {
 					stall <- errDisk
-					synctest.Wait()
+					settle()
 				}
 				r, err := s.Put(t.Context(), message("T", 0, "x"))
 				require.Equal(t, c.want, r.Status, "%v", err)

@@ -43,7 +43,8 @@ type Store struct {
 	onPlaced  func(*messages.PutMessage) // placed, bound once
 	writer    *mailbox.Combining
 	pullHold  actors.Peer
-	parked    func() int64 // pulls that are held
+	parked    func() int64                 // pulls that are held
+	awaited   func(messages.QueueKey) bool // a pull of the queue is held, or has just been
 	flushed   *flusher.Actor
 	cleaner   *cleaner.Actor
 	deleting  chan struct{} // one deletion of a topic at a time has its token

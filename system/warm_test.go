@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,12 +24,12 @@ func TestWarmSegmentsAreLockedTwoAtMostInEveryRole(t *testing.T) { // L12
 			opt.WarmSegments, opt.Role = true, role
 			s, err := system.Open(opt)
 			require.NoError(t, err)
-			synctest.Wait()
+			settle()
 			require.EqualValues(t, opt.SegmentBytes, disk.Locked())
 			for range 100 { // more than ten segments
 				_, err := s.Put(t.Context(), page(1))
 				require.NoError(t, err)
-				synctest.Wait()
+				settle()
 				require.LessOrEqual(t, disk.Locked(), 2*opt.SegmentBytes)
 			}
 			require.Equal(t, 2*opt.SegmentBytes, disk.Locked())
@@ -59,7 +58,7 @@ func TestWarmingMakesAllPagesPresent(t *testing.T) {
 			opt.WarmSegments, opt.WarmSyncPages, opt.FlushDiskType = true, 2, mode
 			s, err := system.Open(opt)
 			require.NoError(t, err)
-			synctest.Wait()
+			settle()
 			require.Equal(t, opt.SegmentBytes, populated)
 			require.Equal(t, want, given)
 			disk.Inject(nil)

@@ -136,9 +136,9 @@ func (s *Store) onFailed(m messages.Failed) {
 func (s *Store) spawnPullHold() (err error) {
 	a := pullhold.New(pullhold.Config{
 		Max: func(key messages.QueueKey) messages.QueueOffset { return s.MaxOffset(key) }, Limit: s.opt.MaxParkedPulls,
-		Logger: s.opt.Logger,
+		Urge: func() { s.grown.Urge() }, Logger: s.opt.Logger,
 	})
-	s.parked = a.Held
+	s.parked, s.awaited = a.Held, a.Awaits
 	s.pullHold, err = s.cast.spawn(actors.RolePullHold, a, s.prompt(actors.RolePullHold))
 	return err
 }
@@ -256,9 +256,8 @@ func (o Options) window() int64 {
 	return max(o.WindowBytes, 0)
 }
 
-// followers are the bells of those who follow the log without anybody's waiting.
-func (s *Store) followers() []*actors.Bell {
-	bells := []*actors.Bell{s.grown}
+// followers are the bells of those who follow the log without anybody's waiting, but for the dispatcher's.
+func (s *Store) followers() (bells []*actors.Bell) {
 	if s.opt.FlushDiskType == AsyncFlush && s.flushBell != nil {
 		bells = append(bells, s.flushBell)
 	}
@@ -274,22 +273,26 @@ func (s *Store) spawnWriter() error {
 	if o.FlushDiskType == SyncFlush {
 		unwaited = s.flushBell
 	}
+	readable := s.grown
 	if s.written != nil {
-		appended = []*actors.Bell{s.written} // the committer rings the others
+		appended, readable = []*actors.Bell{s.written}, nil // the committer rings the others
 	}
 	conf := writer.Config{
 		Log: s.log, Offsets: s.files.QueueOffsets, SyncFlush: o.FlushDiskType == SyncFlush, ByWrite: o.FlushDiskType == SyncFlush,
 		Crowded:   s.crowded,
 		Flusher:   s.cast.ports[actors.RoleFlusher],
-		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Unwaited: unwaited, OnFailed: s.onFailed,
+		TailShort: s.files.TailShort != nil, Pooled: s.written != nil, Allocator: s.peer(actors.RoleAllocator), Appended: appended, Readable: readable, Unwaited: unwaited, OnFailed: s.onFailed,
 		Rebuild: s.queueOffsets, Logger: o.Logger, Space: s.cast.address(actors.RoleCleaner), WindowBytes: o.window(),
 	}
 	if o.LightTopics {
 		conf.MaxLightQueues = o.MaxLightQueues
 	}
 	s.replicated(&conf)
+	if !s.extended() {
+		conf.Awaited = s.awaited
+	}
 	if conf.Follower {
-		s.behind, conf.Appended = conf.Appended, nil
+		s.behind, conf.Appended, conf.Readable = append(conf.Appended, s.grown), nil, nil
 	}
 	w := writer.New(conf)
 	s.writer = mailbox.New(mailbox.Options{

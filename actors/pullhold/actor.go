@@ -17,7 +17,8 @@ import (
 type Config struct {
 	// Max tells the offset behind the last readable message of a queue, 0 for one that is not there; any goroutine.
 	Max    func(messages.QueueKey) messages.QueueOffset
-	Limit  int // parked pulls at most; 0: 100,000
+	Limit  int    // parked pulls at most; 0: 100,000
+	Urge   func() // called when a pull is held: what is not readable yet may be what it waits for; nil: nobody
 	Logger zerolog.Logger
 }
 
@@ -39,6 +40,7 @@ type Actor struct {
 	warned time.Time // of the last warning that the hold is full
 
 	held atomic.Int64 // len(pulls); counted before a parking pull looks at its queue
+	seen watched
 }
 
 // parked is a pull that is held.
@@ -92,9 +94,11 @@ func (a *Actor) park(m *messages.ParkPull) {
 		return
 	}
 	a.held.Add(1)
+	a.seen.add(m.Queue)
 	// What has become readable before the count was raised is seen here; what comes later is told by MessagesArrived.
 	if a.cfg.Max(m.Queue) > m.Offset {
 		a.held.Add(-1)
+		a.seen.remove(m.Queue)
 		m.Wake(messages.WakeArrived)
 		return
 	}
@@ -104,6 +108,9 @@ func (a *Actor) park(m *messages.ParkPull) {
 	if !m.Deadline.IsZero() {
 		heap.Push(&a.due, p)
 		a.arm()
+	}
+	if a.cfg.Urge != nil {
+		a.cfg.Urge()
 	}
 }
 
@@ -161,6 +168,7 @@ func (a *Actor) wake(p *parked, why messages.WakeReason) {
 	}
 	delete(a.pulls, p.pull)
 	a.held.Add(-1)
+	a.seen.remove(key)
 	if p.place >= 0 {
 		heap.Remove(&a.due, p.place)
 	}

@@ -47,8 +47,12 @@ type Config struct {
 	Pooled bool
 
 	Allocator actors.Peer
-	Appended  []*actors.Bell // rung when the log has grown: dispatcher, replicators; a committer, which rings them
-	Space     actors.Peer    // told messages.SpaceProblem when puts are refused because the disk is full, and when that is over
+	Appended  []*actors.Bell // rung when the log has grown: replicators; a committer, which rings all
+	// Readable is the dispatcher's: rung at once when somebody waits for a message of the queue, else within a millisecond.
+	Readable *actors.Bell
+	// Awaited tells whether somebody does, on the writer's goroutine; nil: always.
+	Awaited func(messages.QueueKey) bool
+	Space   actors.Peer // told messages.SpaceProblem when puts are refused because the disk is full, and when that is over
 
 	// OnFailed is told once when the writer fails; it must not block.
 	OnFailed func(messages.Failed)
@@ -101,6 +105,7 @@ type Actor struct {
 
 	promises   bool // puts that wait are promised more than the append
 	followed   bool // somebody is to be told that the log has grown
+	awaited    bool // somebody waits for one of the messages that nobody has been told of
 	failed     error
 	rebuilding bool
 	lastPanic  time.Time
@@ -168,7 +173,7 @@ func (w *Actor) Receive(ctx actor.Context) {
 func (w *Actor) started(self actors.Peer) {
 	w.self = self
 	w.window.size = w.cfg.WindowBytes
-	w.followed = len(w.cfg.Appended) > 0 || w.window.size > 0
+	w.followed = len(w.cfg.Appended) > 0 || w.cfg.Readable != nil || w.window.size > 0
 	if s := w.tail.seg; w.tail.short {
 		w.cfg.Allocator.Send(actors.SegmentWanted{Start: s.Start(), ReplyTo: self, Tail: s, From: w.tail.pos})
 		return // then
@@ -220,6 +225,7 @@ func (w *Actor) ReceiveSingle(m any) bool {
 		w.leave()
 		return true
 	}
+	w.note(p)
 	if w.promises && p.WaitStored {
 		w.promise(p)
 	} else {
@@ -246,10 +252,24 @@ func (w *Actor) warm(next any) {
 	}
 }
 
+// note looks whether somebody waits for a message, before its put is answered. A dispatcher that has been told already finds it anyhow. With
+// its first message a queue begins to be there: somebody may look for it.
+func (w *Actor) note(p *messages.PutMessage) {
+	if bell := w.cfg.Readable; bell != nil && !w.awaited && !bell.Pending() {
+		w.awaited = w.cfg.Awaited == nil || p.Multi || p.Result.QueueOffset == 0 || w.cfg.Awaited(p.Queue)
+	}
+}
+
 // follow tells those who work behind the writer that the log has grown.
 func (w *Actor) follow() {
 	for _, bell := range w.cfg.Appended {
 		bell.Ring()
+	}
+	if w.awaited {
+		w.awaited = false
+		w.cfg.Readable.Ring()
+	} else {
+		w.cfg.Readable.RingSoon()
 	}
 	if w.window.size > 0 {
 		w.wantWindow()
@@ -355,6 +375,7 @@ func (w *Actor) settle() {
 			continue // answered before a panic
 		}
 		w.done[i] = nil
+		w.note(p)
 		if w.promises && p.WaitStored && p.Result.Bytes > 0 {
 			w.promise(p)
 		} else {

@@ -48,9 +48,10 @@ func AppendLost(dst []byte, key messages.QueueKey, further Further, size int, bo
 // IsLost tells whether the whole record b stands in the place of a lost one. For any other record it looks at one field and
 // does not allocate.
 func IsLost(b []byte) bool {
-	if len(b) < MinBytes || int32(binary.BigEndian.Uint32(b[flagAt:])) != LostFlag {
-		return false
-	}
+	return len(b) >= MinBytes && int32(binary.BigEndian.Uint32(b[flagAt:])) == LostFlag && standsForLost(b)
+}
+
+func standsForLost(b []byte) bool {
 	r, kind, err := Parse(b, false)
 	return err == nil && kind == KindMessage && r.Lost()
 }

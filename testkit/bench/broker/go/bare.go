@@ -20,19 +20,21 @@ import (
 type bare struct {
 	bin   bool
 	batch int64
+	dir   string
 	count atomic.Int64
 	slave *bareSlave
 
-	mu   sync.Mutex
-	file *os.File
-	buf  []byte
-	size int64
+	mu    sync.Mutex
+	files []*os.File // the last one is written to
+	buf   []byte
+	size  int64
 }
 
-// bareBlock is what is written at a time; a file is written again from its start after bareFile bytes.
+// bareBlock is what is written at a time. A file has bareFile bytes, as a log's, and the oldest goes when there are more than bareFiles.
 const (
 	bareBlock = 256 << 10
 	bareFile  = 1 << 30
+	bareFiles = 8
 )
 
 // append writes whole blocks; what is left waits for the next.
@@ -43,25 +45,43 @@ func (s *bare) append(b []byte) error {
 		return nil
 	}
 	if s.size+int64(len(s.buf)) > bareFile {
-		s.size = 0
-		if err := s.file.Truncate(0); err != nil {
+		if err := s.roll(); err != nil {
 			return err
 		}
 	}
-	_, err := s.file.WriteAt(s.buf, s.size)
+	_, err := s.files[len(s.files)-1].WriteAt(s.buf, s.size)
 	s.size += int64(len(s.buf))
 	s.buf = s.buf[:0]
 	return err
 }
 
-// serveBare serves until TERM: a master at -addr, with -slave one that replicates to it, or with -role slave what it replicates to.
-func (o *options) serveBare() error {
-	f, err := os.CreateTemp(o.dir, "bare")
+// roll begins the next file.
+func (s *bare) roll() error {
+	f, err := os.CreateTemp(s.dir, "bare")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	s := &bare{bin: o.bin(), batch: int64(o.batch), file: f}
+	s.files, s.size = append(s.files, f), 0
+	if len(s.files) > bareFiles {
+		s.files[0].Close()
+		os.Remove(s.files[0].Name())
+		s.files = s.files[1:]
+	}
+	return nil
+}
+
+// serveBare serves until TERM: a master at -addr, with -slave one that replicates to it, or with -role slave what it replicates to.
+func (o *options) serveBare() error {
+	s := &bare{bin: o.bin(), batch: int64(o.batch), dir: o.dir}
+	err := s.roll()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range s.files {
+			os.Remove(f.Name())
+		}
+	}()
 	if o.slave != "" {
 		if s.slave, err = dialSlave(o.slave); err != nil {
 			return err

@@ -119,10 +119,10 @@ func New(cfg Config) *Actor {
 	tail := newAppender(cfg.Log, cfg.Offsets)
 	tail.pooled, tail.maxLights = cfg.Pooled, cfg.MaxLightQueues
 	tail.short = cfg.TailShort && tail.seg != nil
-	cfg.ByWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
-	if cfg.ByWrite && cfg.WindowBytes > 0 && tail.seg != nil {
+	if cfg.ByWrite && !cfg.Pooled && cfg.WindowBytes > 0 && tail.seg != nil {
 		tail.seg.WriteAhead(tail.pos) // recovery has left zeros behind the end; syncs want them on the disk
 	}
+	cfg.ByWrite = cfg.ByWrite && !cfg.Pooled && !cfg.Follower
 	return &Actor{
 		cfg: cfg, promises: cfg.SyncFlush || cfg.Replicate != nil, made: time.Now(), tail: tail, clock: clock{tell: cfg.NowMs},
 	}

@@ -330,8 +330,12 @@ func (t *Table) InOrder(want func(*Queue) bool) []*Queue {
 	return queues
 }
 
+// fewQueues are synced one by one sooner than with everything else on the file system.
+const fewQueues = 64
+
 // SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it. It belongs to
-// recovery: nothing else may be using the queues. Where the disk can sync a tree that is one call.
+// recovery: nothing else may be using the queues. Many queues are one call where the disk can sync a tree; it may wait for what others have
+// written there, so few are synced by themselves.
 func (t *Table) SyncAll() error {
 	queues := t.InOrder(func(*Queue) bool { return true })
 	if len(queues) == 0 {
@@ -340,9 +344,12 @@ func (t *Table) SyncAll() error {
 	if err := inParallel(len(queues), func(i int) error { return queues[i].Write() }); err != nil {
 		return err
 	}
-	done, err := vfs.SyncTree(t.disk, t.dir)
-	if err != nil {
-		return fmt.Errorf("sync consume queues: %w", err)
+	done := false
+	if len(queues) > fewQueues {
+		var err error
+		if done, err = vfs.SyncTree(t.disk, t.dir); err != nil {
+			return fmt.Errorf("sync consume queues: %w", err)
+		}
 	}
 	return inParallel(len(queues), func(i int) error {
 		if done {

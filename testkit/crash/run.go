@@ -137,12 +137,18 @@ func (r *run) choose() {
 // commitInterval is an odd one, as those in options are.
 const commitInterval = 211 * time.Millisecond
 
-// committed lets the transient store pool commit what has been acknowledged: nobody can read it before.
-func (r *run) committed() {
-	if r.opt.Pooled() && !r.done() {
-		r.Pause(2*commitInterval + 700*time.Microsecond)
-		r.Settle()
+// readable waits until what has been acknowledged can be read: it is dispatched within a millisecond, once the transient store pool has
+// committed it.
+func (r *run) readable() {
+	if r.done() {
+		return
 	}
+	wait := time.Millisecond
+	if r.opt.Pooled() {
+		wait = 2*commitInterval + 700*time.Microsecond
+	}
+	r.Pause(wait)
+	r.Settle()
 }
 
 // setTrip arms the next crash.

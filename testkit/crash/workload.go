@@ -153,7 +153,7 @@ func (r *run) get() error {
 		return nil
 	}
 	want := list[r.rnd.IntN(len(list)):]
-	r.committed()
+	r.readable()
 	result, err := r.store.Get(context.Background(), messages.GetMessage{Queue: key, Offset: want[0].at, MaxMessages: 8})
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (r *run) query() error {
 	if n == nil || r.opt.NoIndex || r.store.Status().Flags&messages.FlagIndexError != 0 {
 		return nil
 	}
-	r.committed()
+	r.readable()
 	return r.findKeys(n)
 }
 
@@ -225,7 +225,7 @@ func (r *run) byTime() error {
 	if len(list) == 0 {
 		return nil
 	}
-	r.committed()
+	r.readable()
 	ms := list[r.rnd.IntN(len(list))].storeMs + int64(r.rnd.IntN(3)) - 1
 	at, err := r.store.OffsetByTime(context.Background(), key, ms, messages.TimeLower)
 	if err != nil {
@@ -253,7 +253,7 @@ func (r *run) wake() error {
 		return err
 	}
 	r.Settle()
-	r.committed()
+	r.readable()
 	if len(woken) != 1 {
 		return fmt.Errorf("a pull of %v was woken %d times", key, len(woken))
 	}

@@ -72,7 +72,8 @@ type Store struct {
 	readOnly  error // why it was opened for reading only; nil: it was not
 	state     state
 	failure   failure
-	marking   sync.WaitGroup                     // of the marker that a failed sync leaves
+	unproven  sync.Once                          // done when the log is in doubt
+	marking   sync.WaitGroup                     // of the marker that this leaves
 	retention atomic.Pointer[messages.Retention] // in force
 	readers   atomic.Pointer[messages.Readers]   // nil: nobody knows
 	closing   sync.Once

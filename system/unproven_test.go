@@ -2,7 +2,10 @@ package system_test
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -64,6 +68,67 @@ func TestAfterAFailedSyncTheLogIsCopiedToNewFiles(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 	s = open(t, cut)
 	require.Equal(t, []string{"good", "unsure"}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 2))
+}
+
+// TestASyncThatFailsLateLeavesTheLogUnproven: when the disk gives up on a sync, the queues' may have failed before it, and the store may
+// have been closed, since it would not wait any longer. Nobody is told of the failure a second time (W5).
+func TestASyncThatFailsLateLeavesTheLogUnproven(t *testing.T) {
+	for name, until := range map[string]func(*testing.T, *system.Store, func() bool){
+		"after the queues'": func(t *testing.T, s *system.Store, queues func() bool) {
+			pass(2 * time.Minute)
+			require.True(t, queues())
+			require.Equal(t, messages.FlagQueueError, s.Status().Flags&messages.FlagQueueError)
+		},
+		"after the store was closed": func(t *testing.T, s *system.Store, _ func() bool) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.ErrorIs(t, s.Close(ctx), context.DeadlineExceeded)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture.Bubble(t, func(t *testing.T) {
+				disk := memfs.New()
+				opt := small(disk)
+				opt.FlushDiskType = system.SyncFlush
+				s, err := system.Open(opt)
+				require.NoError(t, err)
+				put(t, s, message("T", 0, "good"))
+				stall := make(chan struct{})
+				var queues atomic.Bool
+				disk.Inject(func(op memfs.Op) error {
+					switch {
+					case op.Kind != memfs.KindDataSync:
+					case firstSegment(op.Name):
+						<-stall
+						return errDisk
+					case strings.Contains(op.Name, "/consumequeue/"):
+						queues.Store(true)
+						return errDisk
+					}
+					return nil
+				})
+				r, err := s.Put(t.Context(), page(3))
+				require.NoError(t, err)
+				require.Equal(t, messages.FlushDiskTimeout, r.Status)
+				until(t, s, queues.Load)
+				close(stall)
+				pass(time.Second)
+				_ = s.Close(t.Context()) // it says what has failed
+				disk.Inject(nil)
+				s, err = system.Open(opt)
+				require.NoError(t, err)
+				require.NoError(t, s.Close(t.Context()))
+				for seed := range uint64(8) {
+					opt.Disk = disk.Crash(seed)
+					s, err = system.Open(opt)
+					require.NoError(t, err)
+					require.Equal(t, []string{"good", string(page(3).Body)}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 2))
+					require.NoError(t, s.Close(t.Context()))
+				}
+				pass(time.Second)
+			})
+		})
+	}
 }
 
 // TestADiskThatCannotBeProvenIsReadOnly: what is there is served, nothing is taken or changed, and nobody else opens it meanwhile.

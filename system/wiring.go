@@ -110,14 +110,15 @@ func (s *Store) mailbox(role actors.Role, inline int) *mailbox.Combining {
 // onFailed is told by a storage actor that it has failed: the store turns read-only, for good. The others are told on
 // goroutines of their own, as one of them may be the sender.
 func (s *Store) onFailed(m messages.Failed) {
-	if !s.failure.set(fmt.Errorf("%s: %w: %w", m.Role, messages.ErrFailed, m.Cause)) {
+	first := s.failure.set(fmt.Errorf("%s: %w: %w", m.Role, messages.ErrFailed, m.Cause))
+	switch role := actors.Role(m.Role); {
+	case role == actors.RoleFlusher, first && (role == actors.RoleWriter || role == actors.RoleCommitter):
+		s.unproven.Do(func() { s.marking.Go(s.markUnproven) })
+	}
+	if !first {
 		return
 	}
 	s.refuseForGood(s.failure.get())
-	switch actors.Role(m.Role) {
-	case actors.RoleFlusher, actors.RoleWriter, actors.RoleCommitter:
-		s.marking.Go(s.markUnproven)
-	}
 	if m.Role == string(actors.RoleQueueBuilder) {
 		s.SetFlag(messages.FlagQueueError, m.Cause)
 	} else {

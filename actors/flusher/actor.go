@@ -41,7 +41,9 @@ type Config struct {
 	// Advanced are rung when FlushedTo has moved.
 	Advanced []*actors.Bell
 
-	OnFailed func(messages.Failed) // told once; must not block
+	// OnFailed is told of a sync that has failed, on the goroutine of the syncs: also when something else has failed before, or the
+	// actor has stopped. It must not block.
+	OnFailed func(messages.Failed)
 	Logger   zerolog.Logger
 }
 
@@ -207,6 +209,12 @@ func (a *Actor) syncer(jobs <-chan job) {
 		storeMs := a.cfg.Log.StoreTimestampMs() // before End: never newer than what is flushed
 		to, began := a.cfg.Log.End(), time.Now()
 		err := actors.Protect("sync the commit log", func() error { return syncRange(a.cfg.Log, j.from, to) })
+		if err != nil && a.cfg.OnFailed != nil { // here: a system says so just once, and the actor may have stopped
+			_ = actors.Protect("tell of a failed sync", func() error {
+				a.cfg.OnFailed(messages.Failed{Role: string(actors.RoleFlusher), Cause: err})
+				return nil
+			})
+		}
 		done := synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err}
 		if mb := a.cfg.Mailbox; mb != nil {
 			mb.Lend(done)

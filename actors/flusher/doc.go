@@ -10,5 +10,6 @@
 //
 // One sync runs at a time, on a goroutine of its own, so that deadlines are kept while the disk is slow; everybody who came
 // in meanwhile is served by the next one. A failed sync is final: the page cache no longer tells what is on the disk, so
-// it is not tried again; every waiting put is answered with the cause, and the store stops acknowledging.
+// it is not tried again; every waiting put is answered with the cause, and the store stops acknowledging. Where the sync runs it is told
+// (OnFailed), so that it is known also when the actor has failed for another reason, or has stopped.
 package flusher

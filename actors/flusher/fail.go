@@ -75,10 +75,7 @@ func (a *Actor) fail(cause error) {
 	a.failed = errors.Join(messages.ErrFailed, cause)
 	a.cfg.Logger.Error().Err(cause).Str("role", string(actors.RoleFlusher)).
 		Msg("the flusher has failed: nothing more is acknowledged")
-	defer a.refuseAll(a.failed) // last: who is refused finds the store's state as it is from now on
-	if a.cfg.OnFailed != nil {
-		a.cfg.OnFailed(messages.Failed{Role: string(actors.RoleFlusher), Cause: cause})
-	}
+	a.refuseAll(a.failed) // OnFailed was told before: who is refused finds the store's state as it is from now on
 }
 
 func (a *Actor) refuseAll(cause error) {

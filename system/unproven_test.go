@@ -131,6 +131,37 @@ func TestASyncThatFailsLateLeavesTheLogUnproven(t *testing.T) {
 	}
 }
 
+// TestASyncOfRecoveryThatFailsIsNotTriedAgain: the kernel says of what a killed process has left in the page cache just once that it cannot
+// be written (W5).
+func TestASyncOfRecoveryThatFailsIsNotTriedAgain(t *testing.T) {
+	disk := memfs.New()
+	opt := small(disk)
+	opt.FlushInterval = time.Hour
+	s, err := system.Open(opt)
+	require.NoError(t, err)
+	put(t, s, page(3))
+	killed := disk.Clone()
+	require.NoError(t, s.Close(t.Context()))
+	killed.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindDataSync && firstSegment(op.Name) {
+			return errDisk
+		}
+		return nil
+	})
+	opt.Disk = killed
+	_, err = system.Open(opt)
+	require.ErrorIs(t, err, errDisk)
+	killed.Inject(nil)
+	s, err = system.Open(opt)
+	require.NoError(t, err)
+	require.NoError(t, s.Close(t.Context()))
+	for seed := range uint64(8) {
+		opt.Disk = killed.Crash(seed)
+		s = open(t, opt)
+		require.Equal(t, []string{string(page(3).Body)}, read(t, s, messages.QueueKey{Topic: "T"}, 0, 1))
+	}
+}
+
 // TestADiskThatCannotBeProvenIsReadOnly: what is there is served, nothing is taken or changed, and nobody else opens it meanwhile.
 func TestADiskThatCannotBeProvenIsReadOnly(t *testing.T) {
 	disk := memfs.New()

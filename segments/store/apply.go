@@ -99,7 +99,8 @@ func (s *Store) keep(q *quarantine, seg *segments.Segment, span Span) bool {
 }
 
 // syncLog makes the scanned part of the log durable: after a kill it may be in the page cache only, and who goes on from
-// here takes everything below the end for flushed.
+// here takes everything below the end for flushed. When that fails the next Open must not try the same again, which would succeed
+// without having written anything: it finds the log unproven.
 func (s *Store) syncLog(from messages.PhysicalOffset) error {
 	view := s.Log.View()
 	for i := range view.Len() {
@@ -108,7 +109,8 @@ func (s *Store) syncLog(from messages.PhysicalOffset) error {
 			continue
 		}
 		if err := seg.DataSync(); err != nil {
-			return fmt.Errorf("sync %s: %w", seg.Path(), err)
+			err = fmt.Errorf("sync %s: %w", seg.Path(), err)
+			return errors.Join(err, MarkUnproven(s.Disk, s.Params, messages.PhysicalOffset(seg.Start()), err))
 		}
 	}
 	return nil

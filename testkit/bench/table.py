@@ -12,7 +12,7 @@ folder: actormq, store/java, store/go-peers, broker/go. Runs in this folder. Pee
 the peers alternate, and a ratio is the median over the rounds of the ratio within a round; more than 1 is better than the peer. A
 peer called limit is a figure that is to be met: at most that. One called row:LABEL is our own figure of that row in the same
 round. The last column has, with --bare, the same ratio of a program without a store or a broker in it, that does the least anything
-in Go can do for the workload: a row whose target that one misses is out of reach. Ports 21876, 21911, 22911, 20911, 21011, 23911,
+in Go can do for the workload: what that one misses a broker or store of this kind can hardly reach on that machine. Ports 21876, 21911, 22911, 20911, 21011, 23911,
 24911, 29876 and the next ones must be free for all but the store's rows.
 """
 import argparse
@@ -219,7 +219,7 @@ def show(raw):
                 out += statistics.median(b) < least
             print(f"| {label} | {metric} | {short_form(figure)} | {other} | {m:.2f} ({min(q):.2f}..{max(q):.2f}) "
                   f"| {least:.2f} | {'pass' if m >= least else 'short'} | {f'{statistics.median(b):.2f}' if b else ''} |")
-    print(f"\n{short} short" + (f", {out} of them out of reach of the bare loop too" if out else ""))
+    print(f"\n{short} short" + (f", {out} of them missed by the bare loop too" if out else ""))
 
 
 def main():

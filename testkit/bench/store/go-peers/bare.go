@@ -49,64 +49,100 @@ const (
 	entries   = 2_500_000 // of 20,000,000: begins again
 )
 
-// bareLog is a log in files of 1 GiB, its queue and its index. Pages are given to the files in steps of 256 KiB of zeros ahead of the
-// tail. Positions below done are written.
+// bareLog is a log in files of 1 GiB. A goroutine gives the files pages, in steps of 256 KiB of zeros up to 8 MiB ahead of the tail, and makes
+// the next file. Positions below done are written; all are file<<32 | offset.
 type bareLog struct {
 	dir   string
 	size  int
 	warm  bool // the first file has all its pages before the clock starts
+	mu    sync.Mutex
 	files [][]byte
 	fds   []*os.File
-	ready int // of the last file
-	pos   int
-	done  atomic.Int64 // file<<32 | position
+	pos   int // in the last file
+	tail  atomic.Int64
+	ready atomic.Int64
+	done  atomic.Int64
+	want  chan struct{}
 }
+
+// bareAhead is how far pages are prepared, and bareAgain how much of that is used up when more are asked for.
+const (
+	bareAhead = 8 << 20
+	bareAgain = 1 << 20
+)
 
 func (l *bareLog) roll() error {
 	m, f, err := mapFile(filepath.Join(l.dir, fmt.Sprint("log", len(l.files))), l.size)
 	if err != nil {
 		return err
 	}
-	l.files, l.fds, l.ready, l.pos = append(l.files, m), append(l.fds, f), 0, 0
+	l.mu.Lock()
+	l.files, l.fds = append(l.files, m), append(l.fds, f)
+	l.mu.Unlock()
+	l.pos = 0
+	at := int64(len(l.files)-1) << 32
+	l.tail.Store(at)
+	l.ready.Store(at)
 	if l.warm && len(l.files) == 1 {
 		return l.prepare(l.size)
 	}
 	return nil
 }
 
+// ahead prepares whenever it is wanted.
+func (l *bareLog) ahead() {
+	for range l.want {
+		if err := l.prepare(int(l.tail.Load()&(1<<32-1)) + bareAhead); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // prepare gives the last file pages up to a position.
 func (l *bareLog) prepare(to int) error {
 	const populateWrite = 23
-	for m, f := l.files[len(l.files)-1], l.fds[len(l.fds)-1]; l.ready < to; {
-		step := min(rawStep, l.size-l.ready)
-		if _, err := f.WriteAt(rawZeros[:step], int64(l.ready)); err != nil {
+	l.mu.Lock()
+	m, f, from := l.files[len(l.files)-1], l.fds[len(l.fds)-1], l.ready.Load()
+	l.mu.Unlock()
+	for off := int(from & (1<<32 - 1)); off < min(to, l.size); {
+		step := min(rawStep, l.size-off)
+		if _, err := f.WriteAt(rawZeros[:step], int64(off)); err != nil {
 			return err
 		}
-		if err := unix.Madvise(m[l.ready:l.ready+step], populateWrite); err != nil {
+		if err := unix.Madvise(m[off:off+step], populateWrite); err != nil {
 			return err
 		}
-		l.ready += step
+		off += step
+		if !l.ready.CompareAndSwap(from, from+int64(step)) {
+			return nil // there is another file
+		}
+		from += int64(step)
 	}
 	return nil
 }
 
-// reserve returns where n bytes go. Called under the lock.
+// reserve returns where n bytes go. Called under the lock of those who put.
 func (l *bareLog) reserve(n int) ([]byte, error) {
-	if len(l.files) == 0 || l.pos+n > l.size {
-		if len(l.files) > 0 {
-			l.done.Store(int64(len(l.files)-1)<<32 | int64(l.size))
-		}
+	if l.pos+n > l.size {
+		l.done.Store(int64(len(l.files)-1)<<32 | int64(l.size))
 		if err := l.roll(); err != nil {
 			return nil, err
 		}
 	}
-	if l.pos+n > l.ready {
-		if err := l.prepare(l.pos + n); err != nil {
-			return nil, err
+	file := int64(len(l.files)-1) << 32
+	for left := l.ready.Load() - (file | int64(l.pos+n)); left < bareAhead-bareAgain; left = l.ready.Load() - (file | int64(l.pos+n)) {
+		select {
+		case l.want <- struct{}{}:
+		default:
 		}
+		if left >= 0 || l.ready.Load() >= file|int64(l.size) {
+			break
+		}
+		runtime.Gosched()
 	}
 	at := l.files[len(l.files)-1][l.pos : l.pos+n : l.pos+n]
 	l.pos += n
+	l.tail.Store(file | int64(l.pos))
 	return at, nil
 }
 
@@ -198,14 +234,14 @@ func (q *bareQueues) add(b []byte, topic, offset int) {
 }
 
 // follow dispatches what the log has until stop says that no more comes; it sleeps a millisecond when it has caught up, as RocketMQ's does.
-func (q *bareQueues) follow(l *bareLog, mu *sync.Mutex, stop *atomic.Bool) {
+func (q *bareQueues) follow(l *bareLog, stop *atomic.Bool) {
 	file, pos, topic := 0, 0, 0
 	for {
 		last := stop.Load()
 		for done := l.done.Load(); int64(file)<<32|int64(pos) < done; {
-			mu.Lock()
+			l.mu.Lock()
 			m := l.files[file]
-			mu.Unlock()
+			l.mu.Unlock()
 			end := l.size
 			if int(done>>32) == file {
 				end = int(done & (1<<32 - 1))
@@ -236,7 +272,7 @@ func (q *bareQueues) follow(l *bareLog, mu *sync.Mutex, stop *atomic.Bool) {
 
 // barePuts: encode and checksum a record, take a lock, give it its place, copy it; a second goroutine writes queue and index.
 func barePuts(o *options) error {
-	l := &bareLog{dir: o.dir, size: o.fileMB << 20, warm: o.burst}
+	l := &bareLog{dir: o.dir, size: o.fileMB << 20, warm: o.burst, want: make(chan struct{}, 1)}
 	q, err := newQueues(o.dir, o.topics, 6_000_000)
 	if err != nil {
 		return err
@@ -247,7 +283,8 @@ func barePuts(o *options) error {
 	var mu sync.Mutex
 	var stop atomic.Bool
 	followed := make(chan struct{})
-	go func() { q.follow(l, &mu, &stop); close(followed) }()
+	go func() { q.follow(l, &stop); close(followed) }()
+	go l.ahead()
 	limit := int64(o.count)
 	if !o.burst {
 		limit = 1 << 62

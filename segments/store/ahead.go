@@ -26,18 +26,23 @@ const (
 	stretchBytes = 32 << 20
 	// maxOdd is how many records a stretch leaves to the judge before it ends.
 	maxOdd = 1 << 16
+	// maxReaders look at the log at a time: each keeps stretches that wait for the walk.
+	maxReaders = 16
+	// maxGlimpses is how many queues all readers together remember, about 1 KB each.
+	maxGlimpses = 400_000
 )
 
 // aheadLimits say how much is read ahead. Zero values stand for what is sensible.
 type aheadLimits struct {
-	readers int   // goroutines; default as many as processors
-	bytes   int64 // of a stretch; default stretchBytes
-	keys    int   // that are kept for the index; default maxKeys
+	readers  int   // goroutines; default as many as processors, up to maxReaders
+	bytes    int64 // of a stretch; default stretchBytes
+	keys     int   // that are kept for the index; default maxKeys
+	glimpses int   // queues that all readers remember; default maxGlimpses
 }
 
 func (l aheadLimits) withDefaults() aheadLimits {
 	if l.readers == 0 {
-		l.readers = runtime.GOMAXPROCS(0)
+		l.readers = min(runtime.GOMAXPROCS(0), maxReaders)
 	}
 	if l.bytes == 0 {
 		l.bytes = stretchBytes
@@ -45,8 +50,17 @@ func (l aheadLimits) withDefaults() aheadLimits {
 	if l.keys == 0 {
 		l.keys = maxKeys
 	}
+	if l.glimpses == 0 {
+		l.glimpses = maxGlimpses
+	}
 	return l
 }
+
+// readersOf is how many goroutines look at a log of so many queues.
+func (l aheadLimits) readersOf(queues int) int { return min(l.readers, l.glimpses/max(queues, 1)) }
+
+// keysOfStretch is how many keys a stretch has before it ends: one record may have thousands.
+func (l aheadLimits) keysOfStretch() int { return max(l.keys/8, 1<<10) }
 
 // stretch is a part of the log that was looked at ahead of the walk.
 type stretch struct {
@@ -88,7 +102,7 @@ type ahead struct {
 // readAhead begins to look at the log from a place on. Who calls it calls stop.
 func (p *planner) readAhead(from messages.PhysicalOffset) *ahead {
 	a := &ahead{planner: p}
-	n := p.limits.readers
+	n := p.limits.readersOf(p.queues.Len())
 	if n < 2 {
 		return a
 	}
@@ -108,7 +122,7 @@ func (p *planner) readAhead(from messages.PhysicalOffset) *ahead {
 		a.more()
 	}
 	for range n {
-		a.readers.Go(a.read)
+		a.readers.Go(func() { a.read(p.limits.glimpses / n) })
 	}
 	return a
 }
@@ -179,7 +193,7 @@ func (a *ahead) begins(at messages.PhysicalOffset) bool {
 // next returns the first stretch that the walk has not reached, and waits until it has been looked at.
 func (a *ahead) next() *stretch {
 	s := a.rest[0]
-	a.rest = a.rest[1:]
+	a.rest[0], a.rest = nil, a.rest[1:] // what is done with it says how long it stays
 	<-s.done
 	a.more()
 	return s
@@ -194,12 +208,16 @@ func (a *ahead) stop() {
 	}
 }
 
-func (a *ahead) read() {
+// read looks at stretches, and remembers so many queues from one to the next.
+func (a *ahead) read(glimpses int) {
 	r := &aheadReader{planner: a.planner}
-	r.queues = newQueueStates(func(key messages.QueueKey) *glimpse {
+	fresh := func(key messages.QueueKey) *glimpse {
 		return &glimpse{unitWindow: unitWindow{key: key, q: r.planner.queues.Lookup(key)}}
-	})
+	}
 	for s := range a.work {
+		if r.queues == nil || len(r.queues.all) > glimpses {
+			r.queues = newQueueStates(fresh)
+		}
 		if !a.stopped.Load() {
 			r.look(s)
 		}
@@ -232,6 +250,7 @@ func (r *aheadReader) look(s *stretch) {
 	// What ends it early, an error of the disk included, the walk meets itself.
 	_, _, _ = w.Run(s.from, r.item)
 	s.keys = r.keys.Take()
+	s.seen = make([]seenQueue, 0, len(r.touched))
 	for _, q := range r.touched {
 		s.seen = append(s.seen, seenQueue{key: q.key, end: q.seen})
 		q.seen = 0
@@ -247,7 +266,7 @@ func (r *aheadReader) item(it *Item) error {
 		s.storeMs = it.Record.StoreTimestampMs
 	}
 	s.to = it.To
-	if s.to >= s.until || len(s.odd) >= maxOdd {
+	if s.to >= s.until || len(s.odd) >= maxOdd || r.keys.Len() >= r.planner.limits.keysOfStretch() {
 		return errLooked
 	}
 	return nil
@@ -313,6 +332,7 @@ func (p *planner) take(s *stretch) error {
 		}
 	}
 	p.kept.take(s)
+	s.seen, s.odd = nil, nil // the keys may stay for long
 	return nil
 }
 

@@ -227,12 +227,24 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 
 // identity is what a peer has said of itself: its last heartbeat, and what it took back of that since. It is not changed.
 type identity struct {
-	beat *remoting.Command
-	byes []*remoting.Command
+	beat  *remoting.Command
+	byes  []*remoting.Command
+	bytes int64 // of the byes
 }
 
-// maxByes bounds what is kept; who takes back more is announced by its next heartbeat.
-const maxByes = 16
+// What is kept is bounded in number and in bytes, by what one heartbeat may have; who takes back more is announced by its next heartbeat.
+const (
+	maxByes     = 16
+	maxByeBytes = largeFrame
+)
+
+// without is the identity of who has taken something back; nil: it can't be kept.
+func (i *identity) without(bye *remoting.Command) *identity {
+	if i == nil || len(i.byes) == maxByes || i.bytes+sizeOf(bye) > maxByeBytes {
+		return nil
+	}
+	return &identity{beat: i.beat, byes: append(slices.Clone(i.byes), bye), bytes: i.bytes + sizeOf(bye)}
+}
 
 // requests are what says it again, in order.
 func (i *identity) requests() []*remoting.Command {
@@ -248,11 +260,11 @@ func (c *Conn) note(r *Request) {
 	if r.Code == 0 {
 		return
 	}
-	switch s, was := c.shared.service.Load(), c.peerIs.Load(); {
+	switch s := c.shared.service.Load(); {
 	case r.Code == s.Beat && r.large == 0:
 		c.peerIs.Store(&identity{beat: r.Command})
-	case r.Code == s.Bye && r.large == 0 && was != nil && len(was.byes) < maxByes:
-		c.peerIs.Store(&identity{beat: was.beat, byes: append(slices.Clone(was.byes), r.Command)})
+	case r.Code == s.Bye && r.large == 0:
+		c.peerIs.Store(c.peerIs.Load().without(r.Command))
 	case r.Code == s.Beat || r.Code == s.Bye:
 		c.peerIs.Store(nil)
 	}

@@ -378,6 +378,34 @@ func TestALargeHeartbeatIsNotKept(t *testing.T) {
 	quiet(t, m.beats)
 }
 
+// Nor does what is taken back add up to more than that: who takes back so much is announced by its next heartbeat.
+func TestManyBytesThatTakeBackAreNotKept(t *testing.T) {
+	m := join(t, "node", new(seat))
+	m.serve(t, true)
+	p := dial(t, m.Gateway)
+	say := func(code, size int) {
+		t.Helper()
+		p.send(body(code, 1, string(make([]byte, size))))
+		require.Len(t, arrives(t, m.beats), size)
+		p.read()
+	}
+	again := func() {
+		t.Helper()
+		m.pause(t)
+		m.serve(t, true)
+		p.send(body(codeTell, 9, ""))
+		require.Equal(t, "node", p.read().Remark)
+	}
+	say(codeBeat, 8)
+	say(codeBye, 40<<10)
+	again()
+	require.Len(t, arrives(t, m.beats), 8)
+	require.Len(t, arrives(t, m.beats), 40<<10)
+	say(codeBye, 40<<10)
+	again()
+	quiet(t, m.beats)
+}
+
 // What a client takes back of its heartbeat stays taken back when another service comes, here or at another leader: no member of a group is
 // left that nobody is.
 func TestWhatAPeerTakesBackStaysTakenBack(t *testing.T) {

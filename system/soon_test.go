@@ -62,6 +62,22 @@ func TestAMessageThatSomebodyWaitsForIsReadableAtOnce(t *testing.T) {
 	})
 }
 
+// Who waits for everything to be dispatched, a stop for one, is somebody who waits.
+func TestNothingIsLeftToTheTimerWhereSomebodyAwaitsAll(t *testing.T) {
+	key := messages.QueueKey{Topic: "T"}
+	inBubble(t, small(memfs.New()), func(t *testing.T, s *system.Store) {
+		for range 3 {
+			put(t, s, &messages.Message{Topic: key.Topic, Body: []byte("x")})
+			settle()
+		}
+		began := time.Now()
+		put(t, s, &messages.Message{Topic: key.Topic, Body: []byte("x")})
+		require.NoError(t, s.AwaitDispatched(t.Context()))
+		require.EqualValues(t, 4, s.MaxOffset(key))
+		require.Equal(t, began, time.Now())
+	})
+}
+
 // A listener hears of each message at once.
 func TestAListenerHearsAtOnce(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {

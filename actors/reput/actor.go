@@ -112,6 +112,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.advance()
 	case messages.AwaitDispatched:
 		a.await(m)
+		a.advance() // the bell may ring a millisecond later
 	case *actor.Started:
 		a.start(actors.NewPeer(ctx.ActorSystem().Root, ctx.Self()))
 	case *actor.Stopping:

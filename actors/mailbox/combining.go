@@ -37,8 +37,11 @@ type BatchReceiver interface {
 type SingleReceiver interface {
 	BatchReceiver
 	// ReceiveSingle handles the message on its sender's goroutine, before Post returns. False: it was left untouched, and
-	// comes in a batch. A panic is told to OnPanic; the message then is the actor's to answer.
-	ReceiveSingle(message any) bool
+	// comes in a batch. A panic is told to OnPanic; the message then is the actor's to answer. Owed: all that is left is to tell the
+	// sender, which Settle does on the same goroutine once others may run the actor.
+	ReceiveSingle(message any) (taken, owed bool)
+	// Settle tells the sender of a message that ReceiveSingle has left owed; it must not touch the actor's state.
+	Settle(message any)
 }
 
 // DefaultLimit bounds a mailbox whose options name no limit.

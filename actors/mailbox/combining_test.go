@@ -102,18 +102,24 @@ func (c *clerk) ReceiveBatch(b *mailbox.Batch) {
 type brisk struct {
 	*clerk
 	singles int
+	settle  func(*note) // when set, who answers a single note
 }
 
-func (c *brisk) ReceiveSingle(message any) bool {
+func (c *brisk) ReceiveSingle(message any) (taken, owed bool) {
 	n, ok := message.(*note)
 	if !ok || n.boom || c.onNote != nil {
-		return false
+		return false, false
 	}
 	c.singles++
 	c.seen = append(c.seen, n)
+	if c.settle != nil {
+		return true, true
+	}
 	n.answer(nil)
-	return true
+	return true, false
 }
+
+func (c *brisk) Settle(message any) { c.settle(message.(*note)) }
 
 var names atomic.Int64
 
@@ -216,6 +222,21 @@ func TestAnIdleMailboxRunsOnTheSendersGoroutine(t *testing.T) {
 			require.ErrorIs(t, boom.refusal, messages.ErrPanicked, "what it leaves comes in a batch")
 		}
 	}
+}
+
+func TestOthersRunTheActorWhileASenderIsTold(t *testing.T) {
+	quick := &brisk{clerk: &clerk{}}
+	mb, _ := spawn(t, quick.clerk, mailbox.Options{InlineBatches: 4, Receiver: quick})
+	first, second := newNote(0, 0), newNote(1, 0)
+	quick.settle = func(n *note) {
+		quick.settle = nil
+		require.NoError(t, mb.Post(second.MailboxLink()))
+		require.EqualValues(t, 1, second.answered.Load(), "the actor was let go before")
+		n.answer(nil)
+	}
+	require.NoError(t, mb.Post(first.MailboxLink()))
+	require.EqualValues(t, 1, first.answered.Load(), "told when Post returns")
+	require.Equal(t, 2, quick.singles)
 }
 
 func TestWhatComesInWhileBusyIsOneBatch(t *testing.T) {

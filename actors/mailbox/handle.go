@@ -174,7 +174,7 @@ func (m *Combining) alone(message any) (taken bool) {
 		m.panicked(recover(), &m.batch)
 		m.run(nil, m.opt.InlineBatches)
 	}()
-	taken = m.single.ReceiveSingle(message)
+	taken, owed := m.single.ReceiveSingle(message)
 	returned = true
 	if taken {
 		if m.handled++; m.handled%toldEvery == 0 {
@@ -183,6 +183,9 @@ func (m *Combining) alone(message any) (taken bool) {
 	}
 	if taken && !m.state.CompareAndSwap(running, 0) {
 		m.run(nil, m.opt.InlineBatches)
+	}
+	if owed {
+		m.single.Settle(message)
 	}
 	return taken
 }

@@ -202,10 +202,10 @@ func (w *Actor) ReceiveBatch(b *mailbox.Batch) {
 
 // ReceiveSingle implements mailbox.SingleReceiver: the shortest way of the most common case, one put that finds the writer
 // idle and that fits.
-func (w *Actor) ReceiveSingle(m any) bool {
+func (w *Actor) ReceiveSingle(m any) (taken, owed bool) {
 	p, ok := m.(*messages.PutMessage)
 	if !ok || w.failed != nil || w.rebuilding || len(w.parked) > 0 {
-		return false
+		return false, false
 	}
 	if w.cfg.ByWrite {
 		w.choose(p.WaitStored)
@@ -216,31 +216,40 @@ func (w *Actor) ReceiveSingle(m any) bool {
 	if w.tail.append(p) != nil {
 		w.alone = nil
 		w.leave()
-		return false
+		return false, false
 	}
 	if err := w.tail.publish(); err != nil {
 		w.alone = nil
 		w.unwritten(err)
 		w.failUnwritten(p, err)
 		w.leave()
-		return true
+		return true, false
 	}
 	w.note(p)
 	if w.promises && p.WaitStored {
 		w.promise(p)
 	} else {
-		p.FulfilInline()
+		if owed = p.OnDone != nil; !owed {
+			p.FulfilInline()
+		}
 		if w.cfg.Unwaited != nil {
 			w.cfg.Unwaited.Ring()
 		}
 	}
-	w.alone = nil
+	if !owed {
+		w.alone = nil
+	}
 	if w.followed {
 		w.follow()
 	}
+	w.alone = nil
 	w.leave()
-	return true
+	return true, owed
 }
+
+// Settle implements mailbox.SingleReceiver: over the wire, telling somebody that his put is stored takes longer than storing it.
+// Others put meanwhile, instead of leaving theirs to whoever runs the writer.
+func (w *Actor) Settle(m any) { m.(*messages.PutMessage).Fulfil() }
 
 // warm touches what the next message will need, while this one is being copied: records that others have encoded come from
 // another core's cache.

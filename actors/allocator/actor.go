@@ -62,6 +62,7 @@ type Actor struct {
 	warm     warm
 	unwarmed []unwarmed // in the order in which they were made, at most as many as are ahead of the tail
 	pool     pool
+	steps    steps
 	said     time.Time      // when the log was told of a failure; zero: the last attempt has succeeded
 	left     map[int64]bool // segments that have their name in the log's folder and were not handed over
 }
@@ -93,6 +94,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.retry(math.MaxInt64)
 	case warmTick:
 		a.warmStep()
+	case stepTick:
+		a.step(true)
 	case actors.BufferFree:
 		a.returned(m)
 	case actors.WindowWanted:
@@ -100,6 +103,9 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		if a.timer != nil {
 			a.timer.Stop()
+		}
+		if a.steps.timer != nil {
+			a.steps.timer.Stop()
 		}
 		a.pool.close(a.cfg.Log)
 	}
@@ -143,7 +149,7 @@ func (a *Actor) segment(m actors.SegmentWanted) {
 	}
 	m.ReplyTo.Send(actors.SegmentReady{Segment: s, Tail: m.Tail != nil})
 	if n := a.firstWindow(s); m.Tail == nil && n > a.atOnce(s) {
-		a.ahead(s, a.atOnce(s), n-a.atOnce(s))
+		_ = a.ahead(s, a.atOnce(s), n-a.atOnce(s)) // the log was told
 	}
 }
 
@@ -287,27 +293,20 @@ func (a *Actor) atOncePages(s *segments.Segment, now bool) error {
 	return nil
 }
 
-// window prepares the next window of a segment.
-func (a *Actor) window(m actors.WindowWanted) {
-	n := min(a.cfg.WindowBytes, m.Segment.Size()-m.From)
-	end := m.Segment.Size()
-	if a.ahead(m.Segment, m.From, n) {
-		end = m.From + n
-	}
-	m.ReplyTo.Send(actors.WindowReady{Segment: m.Segment, End: end})
-}
+// errGone: nobody writes to the segment any more.
+var errGone = errors.New("the segment is gone")
 
-// ahead prepares pages of a segment that the writer has, false when it is gone. A failure only costs the writer page faults, or
-// slower syncs, so it is no error.
-func (a *Actor) ahead(s *segments.Segment, from, n int64) bool {
+// ahead prepares pages of a segment that the writer has. A failure only costs the writer page faults, or slower syncs: it is told to the log.
+func (a *Actor) ahead(s *segments.Segment, from, n int64) error {
 	if !s.Hold() {
-		return false
+		return errGone
 	}
 	defer s.Release()
-	if err := actors.Protect("prepare pages", func() error { return a.prepare(s, from, n) }); err != nil {
+	err := actors.Protect("prepare pages", func() error { return a.prepare(s, from, n) })
+	if err != nil {
 		a.cfg.Log.Warn().Err(err).Str("file", s.Path()).Int64("from", from).Msg("preparing pages failed")
 	}
-	return true
+	return err
 }
 
 // prepare goes in steps: during each of them the system lets nobody change the process's memory, and the writer, when it is there

@@ -6,7 +6,7 @@
 // happens, that folder holds whole segments only (spec/store.md §1.1).
 //
 //	SegmentWanted → SegmentReady | SegmentFailed (and another attempt after a pause)
-//	WindowWanted  → WindowReady
+//	WindowWanted  → WindowReady; at a middling rate a step a millisecond
 //	SpaceFreed    what failed is tried again at once
 //	BufferFree    a write buffer of the transient store pool is free again, and likewise
 //

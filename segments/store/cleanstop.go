@@ -111,7 +111,7 @@ func (s *Store) cleanStop(end messages.PhysicalOffset, storeMs int64) (*checkpoi
 func (s *Store) endsAt(end messages.PhysicalOffset) bool {
 	last := s.Log.View().Last()
 	to := int64(end) - last.Start()
-	if to < 0 || to > last.Size() {
+	if to <= 0 || to > last.Size() { // at 0 the last segment is empty: it goes, which this plan does not do
 		return false
 	}
 	empty := false

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -51,6 +52,26 @@ func TestACleanOpenReadsNoRecords(t *testing.T) {
 	s = open(t, disk)
 	require.NotEqual(t, messages.PhysicalOffset(-1), scanned(s), "it was killed since")
 	require.NoError(t, s.Close())
+}
+
+// A store may be stopped when its last segment has just been taken and nothing is in it: where a write into that one failed.
+func TestACleanStopInFrontOfAnEmptySegment(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	w.fill(3)
+	w.write(record.AppendBlank(nil, int32(testSegment-w.pos)))
+	s := open(t, disk)
+	require.EqualValues(t, testSegment, s.Log.End())
+	require.NoError(t, s.CloseClean())
+	overwrite(t, disk, segmentPath(testSegment), 0, []byte{0})
+
+	s = open(t, disk)
+	require.EqualValues(t, testSegment, s.Log.End())
+	c := contentOf(t, s)
+	c.requirePuts(t, w.puts)
+	require.Equal(t, 1, s.Log.View().Len())
+	require.NoError(t, s.CloseClean())
+	require.EqualValues(t, -1, scanned(open(t, disk)))
 }
 
 // TestAStaleManifestIsIgnored: whoever has changed the store since the clean stop, RocketMQ above all, it is read again.

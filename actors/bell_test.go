@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 // TestWhatNobodyWaitsForIsAnnouncedSoon: by a timer, unless somebody begins to wait.
 func TestWhatNobodyWaitsForIsAnnouncedSoon(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {
-		sys, got := actor.NewActorSystem(), 0
+		sys, got := actor.NewActorSystem(), atomic.Int64{}
 		defer sys.Shutdown()
 		pid := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(messages.LogGrown); ok {
-				got++
+				got.Add(1)
 			}
 		}))
 		bell := actors.NewBell(actors.NewPeer(sys.Root, pid), messages.LogGrown{})
@@ -29,7 +30,7 @@ func TestWhatNobodyWaitsForIsAnnouncedSoon(t *testing.T) {
 		wait := func() { <-time.After(time.Millisecond) }
 		for _, step := range []struct {
 			do   func()
-			want int
+			want int64
 		}{
 			{bell.RingSoon, 0}, {bell.RingSoon, 0}, {wait, 1}, {bell.RingSoon, 1}, {wait, 1}, {answer, 1}, {wait, 1}, // once for all
 			{bell.RingSoon, 1}, {bell.Urge, 2}, {bell.Urge, 2}, {wait, 2}, {answer, 2}, // somebody begins to wait
@@ -38,7 +39,7 @@ func TestWhatNobodyWaitsForIsAnnouncedSoon(t *testing.T) {
 		} {
 			step.do()
 			synctest.Wait()
-			require.Equal(t, step.want, got)
+			require.Equal(t, step.want, got.Load())
 		}
 	})
 }

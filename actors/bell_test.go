@@ -35,7 +35,8 @@ func TestWhatNobodyWaitsForIsAnnouncedSoon(t *testing.T) {
 			{bell.RingSoon, 0}, {bell.RingSoon, 0}, {wait, 1}, {bell.RingSoon, 1}, {wait, 1}, {answer, 1}, {wait, 1}, // once for all
 			{bell.RingSoon, 1}, {bell.Urge, 2}, {bell.Urge, 2}, {wait, 2}, {answer, 2}, // somebody begins to wait
 			{bell.RingSoon, 2}, {bell.Ring, 3}, {wait, 3}, {answer, 3}, {bell.Urge, 3}, // for the next one somebody waits
-			{bell.RingSoon, 3}, {wait, 4},
+			{bell.RingSoon, 3}, {wait, 4}, {answer, 4},
+			{bell.RingSoon, 4}, {bell.Mute, 4}, {wait, 4}, // nobody hears it any more
 		} {
 			step.do()
 			synctest.Wait()

@@ -88,8 +88,12 @@ func (b *Bell) Urge() {
 // Pending tells whether an announcement is on its way, or with the actor: Ring would do nothing.
 func (b *Bell) Pending() bool { return b.state.Load() >= announced }
 
-// Mute keeps the bell silent until Heard is called: there is nobody yet who could hear it.
-func (b *Bell) Mute() { b.state.Store(taken) }
+// Mute keeps the bell silent until Heard is called: there is nobody yet, or any more, who could hear it.
+func (b *Bell) Mute() {
+	if b != nil {
+		b.state.Store(taken)
+	}
+}
 
 // Taken says that the announcement has come; the actor calls it for each one that it gets.
 func (b *Bell) Taken() {

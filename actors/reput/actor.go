@@ -249,6 +249,7 @@ func (a *Actor) damaged(d messages.LogDamage) {
 }
 
 func (a *Actor) stopping() {
+	a.cfg.Bell.Mute() // it may be due
 	if a.failed == nil {
 		a.failed = messages.ErrClosed
 	}

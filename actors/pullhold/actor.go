@@ -93,12 +93,10 @@ func (a *Actor) park(m *messages.ParkPull) {
 		m.Wake(messages.WakeClosed)
 		return
 	}
-	a.held.Add(1)
-	a.seen.add(m.Queue)
+	a.count(m.Queue, 1)
 	// What has become readable before the count was raised is seen here; what comes later is told by MessagesArrived.
 	if a.cfg.Max(m.Queue) > m.Offset {
-		a.held.Add(-1)
-		a.seen.remove(m.Queue)
+		a.count(m.Queue, -1)
 		m.Wake(messages.WakeArrived)
 		return
 	}
@@ -112,6 +110,12 @@ func (a *Actor) park(m *messages.ParkPull) {
 	if a.cfg.Urge != nil {
 		a.cfg.Urge()
 	}
+}
+
+// count counts a pull of the queue in or out.
+func (a *Actor) count(queue messages.QueueKey, by int) {
+	a.held.Add(int64(by))
+	a.seen.add(queue, int32(by))
 }
 
 func (a *Actor) warnFull() {
@@ -167,8 +171,7 @@ func (a *Actor) wake(p *parked, why messages.WakeReason) {
 		a.queues[key] = list
 	}
 	delete(a.pulls, p.pull)
-	a.held.Add(-1)
-	a.seen.remove(key)
+	a.count(key, -1)
 	if p.place >= 0 {
 		heap.Remove(&a.due, p.place)
 	}

@@ -23,12 +23,13 @@ func place(key messages.QueueKey) int {
 	return int(maphash.String(watchSeed, key.Topic)+uint64(uint32(key.QueueID))) & (len(watched{}) - 1)
 }
 
-func (w *watched) add(key messages.QueueKey) { w[place(key)].pulls.Add(1) }
-
-func (w *watched) remove(key messages.QueueKey) {
+// add counts pulls in, or out by a negative number.
+func (w *watched) add(key messages.QueueKey, by int32) {
 	at := &w[place(key)]
-	at.warm.Store(warmFor)
-	at.pulls.Add(-1)
+	if by < 0 {
+		at.warm.Store(warmFor)
+	}
+	at.pulls.Add(by)
 }
 
 // Awaits tells whether a pull of the queue is parked, or has just been. Safe for any goroutine.

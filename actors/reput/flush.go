@@ -3,8 +3,6 @@ package reput
 import (
 	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/actormq/actormq/actors"
@@ -150,7 +148,7 @@ const (
 	// inOneGo is how many queues are written before the first of them is synced. The file system then makes what it has noted of all
 	// of them durable with the first sync, and each of the others waits for its own units only. Fewer than there may be open files.
 	inOneGo = 128
-	// diskWaiters is how many goroutines wait for the disk at a time, one for so many queues: what it has to note of new files and
+	// diskWaiters is how many goroutines more than one wait for the disk at a time, one for so many queues: what it has to note of new files and
 	// folders becomes durable for all of them together.
 	diskWaiters, queuesOfOne = 16, 8
 )
@@ -160,19 +158,22 @@ func (j *flushJob) run() flushed {
 	done := flushed{job: j}
 	for part := range slices.Chunk(j.states, inOneGo) {
 		came := make([]struct{ writeErr, syncErr error }, len(part))
-		inParallel(len(part), func(i int) {
+		waiters := 1 + min(diskWaiters, len(part)/queuesOfOne)
+		_ = consumequeue.InParallel(len(part), waiters, func(i int) error {
 			came[i].syncErr = actors.Protect("write a consume queue", func() error {
 				came[i].writeErr = part[i].queue.Write()
 				return nil
 			})
+			return nil
 		})
-		inParallel(len(part), func(i int) {
+		_ = consumequeue.InParallel(len(part), waiters, func(i int) error {
 			if came[i].writeErr == nil && came[i].syncErr == nil {
 				came[i].syncErr = actors.Protect("sync a consume queue", func() (err error) {
 					came[i].writeErr, err = syncQueue(part[i].queue)
 					return err
 				})
 			}
+			return nil
 		})
 		for i, c := range came {
 			if c.writeErr != nil || c.syncErr != nil {
@@ -182,22 +183,6 @@ func (j *flushJob) run() flushed {
 		}
 	}
 	return done
-}
-
-// inParallel calls fn for 0 to n-1, several at a time where there are many.
-func inParallel(n int, fn func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-			fn(int(i))
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(diskWaiters, n/queuesOfOne) {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
 }
 
 // syncQueue syncs what has been written of a queue, not what has come meanwhile: that would have to be noted anew. A sync that fails,

@@ -170,9 +170,12 @@ func (t *Table) loadAll(keys []messages.QueueKey) ([]*Queue, error) {
 	})
 }
 
-// inParallel calls fn for 0 to n-1, several at a time, and returns all errors joined.
-func inParallel(n int, fn func(i int) error) error {
-	errs := make([]error, min(n, diskWaiters))
+// inParallel is InParallel with as many goroutines as wait for the disk at the most.
+func inParallel(n int, fn func(i int) error) error { return InParallel(n, diskWaiters, fn) }
+
+// InParallel calls fn for 0 to n-1 on so many goroutines at the most, and returns all errors joined.
+func InParallel(n, goroutines int, fn func(i int) error) error {
+	errs := make([]error, min(n, goroutines))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for w := range errs {

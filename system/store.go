@@ -151,6 +151,9 @@ func openFiles(opt Options, o store.Options) (*store.Store, error) {
 	o.Ballast, o.Events = path.Join(opt.Dir, ballastName), func(e store.Event) {
 		opt.Logger.Warn().Str("found", string(e.What)).Str("dir", opt.Dir).Msg(e.String())
 	}
+	o.OnUnmarked = func(err error) {
+		opt.Logger.Error().Err(err).Msg("restart the machine, not the process alone, before going on with this store")
+	}
 	var cutAt messages.PhysicalOffset
 	if opt.Group != nil {
 		cutAt = opt.Group.CutAt

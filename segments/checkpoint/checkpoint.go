@@ -131,6 +131,19 @@ func replace(disk vfs.Disk, name string, v Values) error {
 	return replaceWith(disk, name, page)
 }
 
+// Replace makes a small file with this content durable in place of what has the name: when it returns nil it survives a power cut, and
+// when it fails or is cut short the old content or the new one is there.
+func Replace(disk vfs.Disk, name string, content []byte) error {
+	err := replaceWith(disk, name, content)
+	if err == nil {
+		err = disk.SyncDir(path.Dir(name))
+	}
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", name, err)
+	}
+	return nil
+}
+
 // replaceWith makes a new file beside the name and moves it there once it is durable.
 func replaceWith(disk vfs.Disk, name string, content []byte) error {
 	fresh := name + freshSuffix

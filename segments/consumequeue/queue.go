@@ -31,6 +31,7 @@ type Queue struct {
 	folders bool        // and the folder's own name, or its topic's
 	loaded  bool        // nothing is known of what an earlier process had synced; until the first Sync
 	failed  error       // a failed sync: what was lost is unknown, so it stays
+	doubt   int64       // physical offset of the first unit written since the last good sync, -1: none was
 	damaged error       // what recovery found
 	tidy    bool        // recovery has found only zeros behind the last unit
 	sound   bool        // recovery has looked at every unit
@@ -38,7 +39,7 @@ type Queue struct {
 }
 
 func newQueue(t *Table, key messages.QueueKey) *Queue {
-	q := &Queue{table: t, key: key, first: -1, last: -1}
+	q := &Queue{table: t, key: key, first: -1, last: -1, doubt: -1}
 	if t.opt.ExtDir != "" {
 		dir := path.Join(t.opt.ExtDir, key.Topic, strconv.Itoa(int(key.QueueID)))
 		q.ext = ext.New(t.disk, dir, t.opt.ExtFileBytes, t.opt.ExtClean)

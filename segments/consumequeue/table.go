@@ -41,6 +41,10 @@ type Options struct {
 	ExtDir       string
 	ExtFileBytes int64
 	ExtClean     bool
+
+	// OnUnproven, if not nil, is told of each sync of a queue that has failed: units of records at from and behind may be in memory
+	// only, though they can be read. It is called by whoever syncs, before anybody else hears of it, and may wait for the disk.
+	OnUnproven func(from messages.PhysicalOffset, cause error)
 }
 
 func (o Options) withDefaults() Options {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -55,8 +56,7 @@ func (q *Queue) syncFiles() error {
 	}
 	if q.ext != nil {
 		if err := q.ext.Sync(); err != nil {
-			q.failed = q.fail("sync", err)
-			return q.failed
+			return q.unproven("sync", err)
 		}
 	}
 	for len(q.dirty) > 0 {
@@ -67,18 +67,26 @@ func (q *Queue) syncFiles() error {
 		err = f.DataSync()
 		q.table.files.release(f)
 		if err != nil {
-			q.failed = q.fail("sync "+q.filePath(q.dirty[0]), err)
-			return q.failed
+			return q.unproven("sync "+q.filePath(q.dirty[0]), err)
 		}
 		q.dirty = q.dirty[1:]
 	}
 	if err := q.syncNames(); err != nil {
-		q.failed = q.fail("sync folder", err)
-		return q.failed
+		return q.unproven("sync folder", err)
 	}
-	q.dirty, q.loaded = nil, false
+	q.dirty, q.loaded, q.doubt = nil, false, -1
 	q.unsynced.Store(false)
 	return nil
+}
+
+// unproven notes that the disk may lack units though they can be read, and tells whoever wants to know at once: a system says so
+// just once.
+func (q *Queue) unproven(what string, err error) error {
+	q.failed = q.fail(what, err)
+	if tell := q.table.opt.OnUnproven; tell != nil && q.doubt >= 0 {
+		tell(messages.PhysicalOffset(q.doubt), q.failed)
+	}
+	return q.failed
 }
 
 // syncNames makes the names of files and folders durable, those above first.
@@ -103,7 +111,7 @@ func (q *Queue) syncNames() error {
 func (q *Queue) synced() {
 	q.io.Lock()
 	defer q.io.Unlock()
-	q.dirty, q.loaded, q.names, q.folders = nil, false, false, false
+	q.dirty, q.loaded, q.names, q.folders, q.doubt = nil, false, false, false, -1
 	q.unsynced.Store(false)
 }
 
@@ -127,6 +135,7 @@ func (q *Queue) write() error {
 	}
 	end := t.max.Load()
 	for from := q.written.Load(); from < end; {
+		q.doubtFrom(t, from)
 		start := q.startOf(from)
 		to := min(end, start+q.table.units)
 		if err := q.writeFile(t, start, from, to); err != nil {
@@ -138,6 +147,16 @@ func (q *Queue) write() error {
 	}
 	t.drop(end)
 	return nil
+}
+
+// doubtFrom notes that a unit, which is in memory, and all behind it are not durable.
+func (q *Queue) doubtFrom(t *tail, from int64) {
+	if q.doubt >= 0 {
+		return
+	}
+	if c := find(t.list(), from); c != nil {
+		q.doubt = int64(DecodeUnit(c.at(from, from+1)).PhysicalOffset)
+	}
 }
 
 // touch notes that a file must be synced.
@@ -158,10 +177,10 @@ func (q *Queue) writeFile(t *tail, start, from, to int64) error {
 		return err
 	}
 	defer q.table.files.release(f)
-	return writeUnits(f, t, start, from, to)
+	return q.writeUnits(f, t, start, from, to)
 }
 
-func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
+func (q *Queue) writeUnits(f vfs.File, t *tail, start, from, to int64) error {
 	list := t.list()
 	off := (from - start) * UnitBytes
 	for from < to {
@@ -175,7 +194,10 @@ func writeUnits(f vfs.File, t *tail, start, from, to int64) error {
 		}
 		from += int64(len(b)) / UnitBytes
 	}
-	_ = f.StartWriteback(off, (to-start)*UnitBytes-off) // a hint: what goes wrong is told by the sync
+	// What goes wrong here may be told nowhere else, so it counts as a failed sync. The units are in memory and in the file all the same.
+	if err := f.StartWriteback(off, (to-start)*UnitBytes-off); err != nil && q.failed == nil {
+		_ = q.unproven("write back", err)
+	}
 	return nil
 }
 
@@ -238,7 +260,7 @@ func (q *Queue) fillFile(f vfs.File, t *tail, start, from, to int64) error {
 	if err := writeFillers(f, from-start); err != nil {
 		return err
 	}
-	if err := writeUnits(f, t, start, from, to); err != nil || from == start {
+	if err := q.writeUnits(f, t, start, from, to); err != nil || from == start {
 		return err
 	}
 	// A power cut must not keep the fillers and lose the units: RocketMQ takes fillers for units (spec/store.md §16, W4).

@@ -173,6 +173,9 @@ func (s *Store) syncDerived(p *Plan) error {
 		sync = s.Queues.SyncAll
 	}
 	err := sync()
+	if err != nil && p != nil && !errors.Is(err, vfs.ErrNoSpace) { // what an earlier process has left unsynced may be concerned too
+		err = errors.Join(err, s.doubt.mark(min(p.ScanFrom, p.QueuesFrom), err))
+	}
 	if s.Index != nil {
 		err = errors.Join(err, s.Index.Flush())
 	}

@@ -18,7 +18,7 @@ func PutAside(disk vfs.Disk, p Params, now time.Time) error {
 	q := &quarantine{disk: disk, dir: p.QuarantineDir(), now: now}
 	// The log last: until it has gone everything can be built from it.
 	for _, from := range []string{
-		p.CleanStopPath(), p.FloorsPath(), p.UnprovenPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), p.CommitLogDir,
+		p.CleanStopPath(), p.FloorsPath(), p.UnprovenPath(), p.UnprovenQueuesPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), p.CommitLogDir,
 	} {
 		if _, err := disk.Stat(from); errors.Is(err, fs.ErrNotExist) {
 			continue

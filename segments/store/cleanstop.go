@@ -30,7 +30,7 @@ func (s *Store) planAsLeft() (p Plan, asLeft bool, w indexWord, err error) {
 		return Plan{}, false, w, err
 	}
 	s.generation = c.Generation
-	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex {
+	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex || s.doubt.from != proven {
 		return Plan{}, false, w, nil
 	}
 	now, err := s.cleanStop(messages.PhysicalOffset(c.LogEnd), c.StoreMs)

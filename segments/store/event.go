@@ -12,19 +12,20 @@ type Finding string
 
 // What opening a store can find or do. Offsets are physical unless said otherwise.
 const (
-	FoundForeign      Finding = "foreign file"       // a file that does not belong there; left alone
-	MendedSegment     Finding = "segment mended"     // an empty last file removed, or a short one extended
-	FoundHole         Finding = "damage in the log"  // From..To is lost, what follows is kept
-	ClosedHole        Finding = "damage closed"      // From..To now holds records that stand for the lost ones; a copy is in Path
-	CutTail           Finding = "log cut"            // what was behind the end: From..To, copied to Path
-	RemovedSegment    Finding = "segment removed"    // a whole file behind the end
-	NotKept           Finding = "not kept"           // something was cut without a (full) copy, or a hole stays for want of one: Err says why
-	CutQueue          Finding = "queue cut"          // from queue offset From on
-	DroppedQueue      Finding = "queue dropped"      // to be built again from the log
-	RestartedQueue    Finding = "queue restarted"    // its topic was deleted and made again, or its offsets jump: it now begins at queue offset From
-	ClosedGap         Finding = "queue gap closed"   // queue offsets From..To name a place in a hole
-	RejectedRecord    Finding = "record not queued"  // its topic or queue cannot be a folder, or its queue offset does not follow
-	FoundUnproven     Finding = "not proven durable" // a sync had failed: the log from From on was copied to new files, Path is one of them
+	FoundForeign      Finding = "foreign file"              // a file that does not belong there; left alone
+	MendedSegment     Finding = "segment mended"            // an empty last file removed, or a short one extended
+	FoundHole         Finding = "damage in the log"         // From..To is lost, what follows is kept
+	ClosedHole        Finding = "damage closed"             // From..To now holds records that stand for the lost ones; a copy is in Path
+	CutTail           Finding = "log cut"                   // what was behind the end: From..To, copied to Path
+	RemovedSegment    Finding = "segment removed"           // a whole file behind the end
+	NotKept           Finding = "not kept"                  // something was cut without a (full) copy, or a hole stays for want of one: Err says why
+	CutQueue          Finding = "queue cut"                 // from queue offset From on
+	DroppedQueue      Finding = "queue dropped"             // to be built again from the log
+	RestartedQueue    Finding = "queue restarted"           // its topic was deleted and made again, or its offsets jump: it now begins at queue offset From
+	ClosedGap         Finding = "queue gap closed"          // queue offsets From..To name a place in a hole
+	RejectedRecord    Finding = "record not queued"         // its topic or queue cannot be a folder, or its queue offset does not follow
+	FoundUnproven     Finding = "not proven durable"        // a sync had failed: the log from From on was copied to new files, Path is one of them
+	UnprovenQueues    Finding = "queues not proven durable" // a sync of one had failed: all are built again with the records from From on
 	DroppedIndex      Finding = "index file dropped"
 	MissingIndex      Finding = "index files are missing" // since the last clean stop: the index is built anew
 	CutIndex          Finding = "index cut"               // entries from record From on

@@ -58,11 +58,11 @@ func (j *judge) eachQueue(fn func(*verdict) error) error {
 	return err
 }
 
-// queuesAlone judges the queues before the log is read: those found damaged, and after an unclean stop, when pages may be
-// missing anywhere, those that are not sound from end to end.
+// queuesAlone judges the queues before the log is read: those found damaged, and after an unclean stop or a failed sync, when pages may be
+// missing anywhere, those that are not sound from end to end. Where they are not proven they end in front of the scan.
 func (j *judge) queuesAlone() error {
 	var unsound map[*consumequeue.Queue]error
-	if !j.Clean {
+	if !j.Clean || j.unproven != proven {
 		unsound = j.queues.Verify()
 	}
 	return j.eachQueue(func(v *verdict) error {
@@ -72,7 +72,7 @@ func (j *judge) queuesAlone() error {
 		} else if err != nil {
 			v.damaged, v.cut, v.why = true, v.q.Max(), err // what is sound of it is compared like any other
 		}
-		if gone, err := j.deleted(v); gone || err != nil || j.Clean {
+		if gone, err := j.deleted(v); gone || err != nil {
 			return err
 		}
 		err := unsound[v.q]
@@ -81,8 +81,34 @@ func (j *judge) queuesAlone() error {
 			j.dropQueue(v, err)
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return j.inDoubt(v)
 	})
+}
+
+// doubtFrom is the place from which on the queues are built again, whatever they hold: proven, if they are. What is scanned belongs to it,
+// as records are compared only with queues that stay as they are.
+func (j *judge) doubtFrom() messages.PhysicalOffset {
+	if j.unproven == proven {
+		return proven
+	}
+	return min(j.unproven, j.ScanFrom)
+}
+
+// inDoubt has a queue built again from where it is not proven. What is in front of that was durable before.
+func (j *judge) inDoubt(v *verdict) error {
+	from := j.doubtFrom()
+	if v.q.PhysicalEnd() <= from {
+		return nil
+	}
+	at, err := v.q.Search(from)
+	if err != nil {
+		return err
+	}
+	v.drop, v.cut, v.from, v.why = at <= v.q.Min(), at, from, errUnproven
+	return nil
 }
 
 // deleted drops a queue that still has units of its topic's life before a deletion.
@@ -235,7 +261,7 @@ func (j *judge) finish() error {
 	if err := j.eachQueue(j.behind); err != nil {
 		return err
 	}
-	j.QueuesFrom = j.End
+	j.QueuesFrom = min(j.End, max(j.doubtFrom(), j.Min)) // of queues that have gone, too
 	j.Queues = nil
 	j.verdicts.each(func(v *verdict) {
 		if v.from >= 0 {

@@ -73,8 +73,15 @@ func (s *Store) load() error {
 	if err := s.loadLog(); err != nil {
 		return err
 	}
+	s.doubt = queueDoubt{disk: s.Disk, path: p.UnprovenQueuesPath()}
+	if err := s.doubt.load(); err != nil {
+		return err
+	}
+	if s.doubt.from != proven {
+		s.tell(Event{What: UnprovenQueues, Path: p.UnprovenQueuesPath(), From: int64(s.doubt.from)})
+	}
 	queues := p.QueueOptions()
-	queues.ExtClean = s.LastExitClean
+	queues.ExtClean, queues.OnUnproven = s.LastExitClean && s.doubt.from == proven, s.queuesUnproven
 	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), queues); err != nil {
 		return err
 	}

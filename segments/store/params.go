@@ -169,6 +169,9 @@ type Options struct {
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.
 	Events func(Event)
+	// OnUnmarked, if not nil, is told that a sync of a consume queue has failed, and that this could not be noted for the next start: it
+	// must be one of the machine, not of the process alone. Called by whoever syncs.
+	OnUnmarked func(error)
 	// Now names new index files and quarantine folders; nil: time.Now.
 	Now func() time.Time
 

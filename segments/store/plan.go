@@ -93,6 +93,7 @@ type loaded struct {
 	all        bool                    // read the log from its beginning
 	newIndex   bool                    // build the index from it
 	indexed    messages.PhysicalOffset // every record in front of it is in the index; -1: not known
+	unproven   messages.PhysicalOffset // from here on no queue is believed
 }
 
 // planner makes a plan.

@@ -36,6 +36,7 @@ type Store struct {
 	blanks     []unknown // that this recovery has closed holes with
 	kept       *keptKeys // of what this recovery has scanned; nil: none
 	floors     floors
+	doubt      queueDoubt
 	unwritten  bool  // the disk was full: not all that recovery has built is in the files
 	generation int64 // of the last clean stop
 	lock       io.Closer
@@ -89,6 +90,7 @@ func (s *Store) open() error {
 		l := loaded{
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
 			all: s.options.FullScan, newIndex: s.options.RebuildIndex || word.lacking, indexed: word.complete,
+			unproven: s.doubt.from,
 		}
 		plan, s.kept, err = makePlan(l, s.Params, &s.options)
 	}
@@ -105,6 +107,9 @@ func (s *Store) open() error {
 	s.kept = nil
 	if !s.unwritten {
 		if err := s.room(s.saveCheckpoint()); err != nil {
+			return err
+		}
+		if err := s.doubt.clear(); err != nil {
 			return err
 		}
 	}

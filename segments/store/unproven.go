@@ -48,14 +48,12 @@ func markUnproven(disk vfs.Disk, name, text string) error {
 	return disk.SyncDir(path.Dir(name))
 }
 
-// unprovenFrom reads the marker: from where on the log has to be copied. A marker that cannot be read means all of it.
-func (s *Store) unprovenFrom() (from int64, marked bool, err error) {
-	f, err := s.Disk.Open(s.Params.UnprovenPath(), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
-	}
+// readUnproven reads a marker: from where on what it is about is in doubt. One whose number cannot be read means all of it. Without a
+// marker the error wraps fs.ErrNotExist.
+func readUnproven(disk vfs.Disk, name string) (messages.PhysicalOffset, error) {
+	f, err := disk.Open(name, false)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	var text [32]byte
 	n, err := f.ReadAt(text[:], 0)
@@ -63,22 +61,27 @@ func (s *Store) unprovenFrom() (from int64, marked bool, err error) {
 		err = nil
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, false, err
+		return 0, err
 	}
+	var from messages.PhysicalOffset
 	if _, err := fmt.Sscanf(string(text[:n]), "%d\n", &from); err != nil || from < 0 {
 		from = 0
 	}
-	return from, true, nil
+	return from, nil
 }
 
 // proveLog makes the log durable that a failed sync has left in doubt, before anybody opens it: each segment that reaches
 // behind the last good flush is copied to a new file, which is synced and takes its place. It may be interrupted
 // anywhere; the marker goes last.
 func (s *Store) proveLog() error {
-	from, marked, err := s.unprovenFrom()
-	if err != nil || !marked {
+	place, err := readUnproven(s.Disk, s.Params.UnprovenPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	from := int64(place)
 	if s.scratch {
 		s.tell(Event{What: FoundUnproven, Path: s.Params.UnprovenPath(), From: from})
 		return nil

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/system"
@@ -142,6 +144,16 @@ func (r *run) peek() error {
 	return nil
 }
 
+// marked tells whether a store that is down has noted which sync has failed.
+func (r *run) marked(disk *memfs.Disk, down error) bool {
+	marker := r.params().UnprovenPath()
+	if strings.HasPrefix(down.Error(), string(actors.RoleQueueBuilder)) {
+		marker = r.params().UnprovenQueuesPath()
+	}
+	_, err := disk.Stat(marker)
+	return err == nil
+}
+
 // leave stops the store, cuts the power before or after it, and judges what is left. Sometimes only the process ends there, is
 // started again, and then the power is cut: pages that a failed sync has given up must not count as written. That needs the
 // marker of a failed sync; a disk that did not take even that has to be restarted with the machine.
@@ -152,7 +164,7 @@ func (r *run) leave(out *Outcome) error {
 	cut := func() {
 		_ = r.model.before(false, w)
 		left = r.disk.Clone()
-		if _, err := left.Stat(r.params().UnprovenPath()); err != nil && out.Down != nil {
+		if out.Down != nil && !r.marked(left, out.Down) {
 			restart = false
 		}
 		if !restart {

@@ -231,13 +231,29 @@ func (d *Disk) SyncDir(dir string) error {
 
 // SyncTree makes everything below a folder durable; to a hook it is a sync of the folder.
 func (d *Disk) SyncTree(dir string) (bool, error) {
-	return true, d.run(Op{Kind: KindSyncDir, Name: dir}, func() error {
-		n, err := d.walk(dir)
-		if err != nil {
-			return err
-		}
-		return d.syncBelow(n)
-	})
+	op := Op{Kind: KindSyncDir, Name: dir}
+	injected := d.before(op)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.walk(dir)
+	switch {
+	case err == nil && injected != nil:
+		n.failBelow()
+		err = injected
+	case err == nil:
+		err = d.syncBelow(n)
+	}
+	return true, opError(op, err)
+}
+
+// failBelow gives up what is not durable of all files below a folder.
+func (n *node) failBelow() {
+	if !n.dir {
+		n.failSync(0, maxBytes)
+	}
+	for _, c := range n.entries {
+		c.failBelow()
+	}
 }
 
 func (d *Disk) syncBelow(n *node) error {

@@ -16,7 +16,7 @@
 //     except that one that happened takes those before it on the same names with it. A rename is synced by a SyncDir of
 //     either folder. MkdirAll is durable when it returns, as the contract says.
 //   - Reserved space (Allocate) that lies within the length stays reserved.
-//   - A DataSync that fails by Inject treats pages as the Linux page cache does: they count as clean, a later DataSync
+//   - A DataSync, SyncTree or StartWriteback that fails by Inject treats pages as the Linux page cache does: they count as clean, a later DataSync
 //     succeeds without writing them, and only a program that writes them again (through a mapping: that changes them) gets
 //     them to the disk.
 //

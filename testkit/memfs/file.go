@@ -225,7 +225,16 @@ func (f *file) DataFrom(off int64) (int64, error) {
 
 func (f *file) StartWriteback(off, n int64) error {
 	op := f.op(KindWriteback, off, n)
-	return f.d.run(op, func() error { return f.check(op, false, maxBytes) })
+	injected := f.d.before(op)
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if err := f.check(op, false, maxBytes); err != nil {
+		return opError(op, err)
+	}
+	if injected != nil {
+		f.n.failSync(off, off+n)
+	}
+	return opError(op, injected)
 }
 
 func (f *file) Map(n int64, mode vfs.MapMode) (vfs.Mapping, error) {

@@ -94,7 +94,7 @@ type Actor struct {
 	panicOnFault bool                 // the goroutine's own setting, between enter and leave
 
 	done       []*messages.PutMessage // appended in this batch, not yet answered
-	groups     []*messages.PutGroup   // those among them, with ByWrite
+	groups     []*messages.PutGroup   // those among them
 	broken     error                  // why the message being appended could not go on: the rest of the segment can't be written
 	parked     []any                  // PutMessage or PutGroup, waiting for a segment or a rebuild, in order
 	parkedAt   atomic.Int64           // when parked became more than none, in ns since made; 0: it is none
@@ -269,6 +269,16 @@ func (w *Actor) note(p *messages.PutMessage) {
 	}
 }
 
+// noteGroups is note for each message of the groups, which are their senders' again once their leads are answered.
+func (w *Actor) noteGroups() {
+	for _, g := range w.groups {
+		for _, p := range g.Puts {
+			w.note(p)
+		}
+	}
+	w.forgetGroups()
+}
+
 // follow tells those who work behind the writer that the log has grown.
 func (w *Actor) follow() {
 	for _, bell := range w.cfg.Appended {
@@ -339,9 +349,7 @@ func (w *Actor) append(m any) bool {
 			m.Lead.Result = m.Puts[n-1].Result
 		}
 		w.done = append(w.done, m.Lead)
-		if w.tail.byWrite {
-			w.groups = append(w.groups, m)
-		}
+		w.groups = append(w.groups, m)
 	case *messages.AppendReplica:
 		if !w.appendReplica(m) {
 			return false
@@ -379,6 +387,7 @@ func (w *Actor) settle() {
 		w.unwritten(err)
 		return
 	}
+	w.noteGroups()
 	for i, p := range w.done {
 		if p == nil {
 			continue // answered before a panic
@@ -392,7 +401,6 @@ func (w *Actor) settle() {
 		}
 	}
 	w.done = w.done[:0]
-	w.forgetGroups()
 	w.cfg.Unwaited.Ring()
 	w.follow()
 }

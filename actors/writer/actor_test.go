@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/writer"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
@@ -73,6 +74,35 @@ func TestAGroupIsStoredInOrderWithOneAnswer(t *testing.T) {
 			require.EqualValues(t, i/2, p.Result.QueueOffset)
 		}
 		require.Len(t, r.records(), 100)
+	}
+}
+
+// TestEachQueueOfAGroupMayBeAwaited: whoever waits for any of its messages is told at once, not within a millisecond.
+func TestEachQueueOfAGroupMayBeAwaited(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		fixture.Bubble(t, func(t *testing.T) {
+			bell, awaited := actors.NewBell(actors.Peer{}, nil), int32(-1)
+			r := newRig(t, rigOptions{sync: sync, readable: bell, awaited: func(key messages.QueueKey) bool {
+				return key == messages.QueueKey{Topic: "T", QueueID: awaited}
+			}})
+			rings := func(who int32) bool {
+				awaited = who
+				g := messages.NewPutGroup()
+				for queue := range int32(3) {
+					g.Add(r.message(queue, 10))
+				}
+				require.NoError(t, r.port.Post(g.MailboxLink()))
+				g.Lead.Wait()
+				synctest.Wait()
+				defer bell.Attend()
+				return bell.Pending()
+			}
+			require.True(t, rings(-1), "the queues begin to be there")
+			require.False(t, rings(-1), "but within a millisecond")
+			for queue := range int32(3) {
+				require.True(t, rings(queue), "queue %d", queue)
+			}
+		})
 	}
 }
 

@@ -53,6 +53,8 @@ type rigOptions struct {
 	segment    int64 // bytes; 0: segmentBytes
 	retryPause time.Duration
 	nowMs      func() int64
+	readable   *actors.Bell
+	awaited    func(messages.QueueKey) bool
 }
 
 func newRig(t *testing.T, opt rigOptions) *rig {
@@ -86,7 +88,8 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 		Log: log, SyncFlush: opt.sync, ByWrite: opt.sync, Crowded: opt.crowded, Flusher: flushPort, Allocator: alloc,
 		OnFailed: r.onFailed,
 		Rebuild:  opt.rebuild,
-		Logger:   quiet, WindowBytes: opt.window, NowMs: opt.nowMs,
+		Readable: opt.readable, Awaited: opt.awaited,
+		Logger: quiet, WindowBytes: opt.window, NowMs: opt.nowMs,
 	})
 	r.port = mailbox.New(mailbox.Options{InlineBatches: 4, Receiver: w, OnPanic: w.Panicked})
 	r.spawn("writer", w, r.port)

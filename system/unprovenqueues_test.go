@@ -3,6 +3,7 @@ package system_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,16 +127,16 @@ func TestASyncOfQueuesThatFailsWhileOpening(t *testing.T) {
 				}
 				put(t, s, message("T", 0, "x"))
 				read(t, s, messages.QueueKey{Topic: "T"}, 0, 1)
-				written := 0
+				var written atomic.Int64
 				disk.Inject(func(op memfs.Op) error { // killed between writing and syncing
 					if op.Kind == memfs.KindDataSync && strings.HasPrefix(op.Name, "store/consumequeue/") {
-						written++
+						written.Add(1)
 						return errDisk
 					}
 					return nil
 				})
 				_ = s.Close(t.Context())
-				require.NotZero(t, written)
+				require.NotZero(t, written.Load())
 				_ = disk.Remove(unprovenQueues)
 				killed := disk.Clone()
 				killed.Inject(ofQueue(c.topic, c.kind))

@@ -77,6 +77,9 @@ func runDump(c *cobra.Command, dir string, f dumpFlags) error {
 	if f.verbose {
 		o.Events = func(e store.Event) { fmt.Fprintln(c.ErrOrStderr(), e) }
 	}
+	if err := looksLikeStore(disk, o.Dir); err != nil {
+		return err
+	}
 	if o.Params, err = f.sizes.find(disk, o.Dir); err != nil {
 		return err
 	}

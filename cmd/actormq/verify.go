@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -70,11 +71,31 @@ func findStore(disk vfs.Disk, dir string, sizes sizeFlags) (store.Params, error)
 		return store.Params{}, err
 	}
 	dir = filepath.ToSlash(dir)
-	if _, err := disk.Stat(dir); err != nil {
+	if err := looksLikeStore(disk, dir); err != nil {
 		return store.Params{}, err
 	}
 	found, err := sizes.find(disk, dir)
 	return found.StoreParams(dir), err
+}
+
+// errNoStore: a folder has nothing that a store has.
+var errNoStore = errors.New("this is no store: it has neither commitlog nor consumequeue, index or checkpoint")
+
+// looksLikeStore refuses a folder that was named by mistake: as a store without a message it would be whole, and a repair would make one of it.
+func looksLikeStore(disk vfs.Disk, dir string) error {
+	if e, err := disk.Stat(dir); err != nil || !e.Dir { // a file is refused where it is listed
+		return err
+	}
+	p := store.Params{Dir: dir}.WithDefaults()
+	for _, name := range []string{p.CommitLogDir, p.ConsumeQueueDir(), p.IndexDir(), p.CheckpointPath()} {
+		switch _, err := disk.Stat(name); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", dir, errNoStore)
 }
 
 // tellProgress writes a line a second.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // blockBytes is read and written at a time.
@@ -18,8 +20,8 @@ const blockBytes = 1 << 20
 
 var zeros [blockBytes]byte
 
-// copyFile copies the first n bytes of a file, all when n is negative, and makes it as long as the original: what is zero stays a
-// hole. It returns the SHA-256 of the copy's whole content. The name appears once all is durable.
+// copyFile copies the first n bytes of a file, all when n is negative, and makes it as long as the original, with its permissions: what is
+// zero stays a hole. It returns the SHA-256 of the copy's whole content. The name appears once all is durable.
 func copyFile(ctx context.Context, from, to string, n int64) (sum string, err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -37,12 +39,12 @@ func copyFile(ctx context.Context, from, to string, n int64) (sum string, err er
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return "", err
 	}
-	out, err := os.Create(to + ".part")
+	out, err := os.OpenFile(to+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the accounts of plain_acl.yml are not for everybody
 	if err != nil {
 		return "", err
 	}
 	hash := sha256.New()
-	err = fill(ctx, in, out, hash, n, size)
+	err = errors.Join(fill(ctx, in, out, hash, n, size), out.Chmod(info.Mode().Perm()))
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return "", fmt.Errorf("copy %s: %w", from, errors.Join(err, os.Remove(to+".part")))
 	}
@@ -76,30 +78,52 @@ func fill(ctx context.Context, in io.ReaderAt, out *os.File, hash io.Writer, n, 
 	return nil
 }
 
-// copyTree copies what is below a folder, and removes from the copy what is not there any more. What vanishes meanwhile was deleted.
+// treeDepth bounds the folders below one that is copied: a link may lead back.
+const treeDepth = 8
+
+// copyTree copies what is below a folder, and removes from the copy what is not there any more. What vanishes meanwhile was deleted. Links are
+// followed, as a store follows them: it may have folders on other disks.
 func copyTree(ctx context.Context, from, to string) error {
-	if err := os.RemoveAll(to); err != nil {
-		return err
+	err := os.RemoveAll(to)
+	if err == nil {
+		err = copyBelow(ctx, from, to, treeDepth)
 	}
-	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		below, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		_, err = copyFile(ctx, name, filepath.Join(to, below), -1)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	return nil
+}
+
+func copyBelow(ctx context.Context, from, to string, depth int) error {
+	if depth == 0 {
+		return fmt.Errorf("%s: more than %d folders in each other", from, treeDepth)
+	}
+	entries, err := vfs.ListIfThere(vfs.New(), from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		below, copied := filepath.Join(from, e.Name), filepath.Join(to, e.Name)
+		if e.Dir {
+			err = copyBelow(ctx, below, copied, depth-1)
+		} else {
+			err = copyRegular(ctx, below, copied)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRegular copies a file, unless it has vanished, or is none that has a content.
+func copyRegular(ctx context.Context, from, to string) error {
+	st, err := os.Stat(from)
+	if err == nil && st.Mode().IsRegular() {
+		_, err = copyFile(ctx, from, to, -1)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -1,9 +1,10 @@
 // Package storebackup copies the directory of a store, which a node may be using, to another one, and back. The copy is a
 // store of its own, recovered and whole.
 //
-//	config, floors, checkpoint ──► consume queues ──► commit log up to the last whole record ──► recovery of the copy
+//	config, extensions, floors, checkpoint ──► consume queues ──► commit log up to the last whole record ──► recovery of the copy
 //
 // The order makes the copy one that a crash could have left: what is copied first never speaks of more than what is copied
 // later. The index is built from the log again. Only commit-log files that will not change any more are kept when a copy is
-// made again, so the second one takes what has come since; their checksums stand in backup.json.
+// made again, so the second one takes what has come since; their checksums stand in backup.json, and whether the copy was finished. Where
+// there is no backup.json nothing is replaced.
 package storebackup

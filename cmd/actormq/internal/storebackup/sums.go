@@ -7,15 +7,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // listName is the file with the checksums.
 const listName = "backup.json"
 
+// promotedName is the file that says that a slave was promoted; a store that is restored still is its own master.
+const promotedName = "promoted.json"
+
 // list is what backup.json holds.
 type list struct {
 	Source   string            `json:"source"`
 	Segments map[string]string `json:"segments"` // commit-log files that will not change: their SHA-256
+	// Unfinished: the copy has not all yet, or is not recovered.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 func readList(dir string) (list, error) {
@@ -28,9 +34,22 @@ func readList(dir string) (list, error) {
 		err = json.Unmarshal(text, &l)
 	}
 	if err != nil {
-		return l, fmt.Errorf("read the checksums of the backup: %w", err)
+		return l, fmt.Errorf("read the checksums of the backup in %s: %w", dir, err)
+	}
+	if l.Segments == nil {
+		l.Segments = map[string]string{}
 	}
 	return l, nil
+}
+
+// keep forgets the files that the log has no more, and writes the list.
+func (l *list) keep(dir string, names []string) error {
+	for name := range l.Segments {
+		if !slices.Contains(names, name) {
+			delete(l.Segments, name)
+		}
+	}
+	return l.write(dir)
 }
 
 // write replaces the file as a whole.

@@ -1,0 +1,75 @@
+package storebackup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/actormq/actormq/segments/store"
+)
+
+// Restore copies a backup to a directory that is empty or not there, after it has compared the commit-log files with their checksums. The
+// log gets its name at last: a node does not start on a part of it (store.ErrNoLog).
+func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
+	if err := isStore(p.Dir); err != nil {
+		return Done{}, err
+	}
+	l, err := readList(p.Dir)
+	if err != nil {
+		return Done{}, err
+	}
+	if l.Unfinished {
+		return Done{}, fmt.Errorf("%s: %w: actormq store backup %s %s goes on with it; without that store a node can be started on what there is",
+			p.Dir, ErrUnfinished, l.Source, p.Dir)
+	}
+	entries, err := os.ReadDir(to)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Done{}, err
+	}
+	if len(entries) > 0 {
+		return Done{}, fmt.Errorf("%s: %w", to, ErrNotEmpty)
+	}
+	if err := copyAround(ctx, p.Dir, to); err != nil {
+		return Done{}, err
+	}
+	done, err := restoreLog(ctx, p, to, &l, tell)
+	if err != nil {
+		return done, err
+	}
+	return done, recoverCopy(p, to, &done)
+}
+
+// restoreLog copies the commit log, and gives its folder the name once all of it is there.
+func restoreLog(ctx context.Context, p store.Params, to string, l *list, tell Progress) (done Done, err error) {
+	names, err := segmentNames(p)
+	if err != nil {
+		return Done{}, err
+	}
+	for name := range l.Segments {
+		if !slices.Contains(names, name) {
+			return Done{}, fmt.Errorf("%s is missing: %w", name, ErrChecksum)
+		}
+	}
+	part := filepath.Join(to, logName+".part")
+	if err := os.Mkdir(part, 0o750); err != nil {
+		return Done{}, err
+	}
+	for i, name := range names {
+		tell.files(i, len(names), p.SegmentBytes)
+		sum, err := copyFile(ctx, filepath.Join(p.Dir, logName, name), filepath.Join(part, name), -1)
+		if want := l.Segments[name]; err == nil && want != "" && want != sum {
+			err = fmt.Errorf("%s: %w", name, ErrChecksum)
+		}
+		if err != nil {
+			return done, err
+		}
+		done.Segments, done.Copied = done.Segments+1, done.Copied+1
+	}
+	if err := syncDir(part); err != nil {
+		return done, err
+	}
+	return done, errors.Join(os.Rename(part, filepath.Join(to, logName)), syncDir(to))
+}

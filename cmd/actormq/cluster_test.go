@@ -116,3 +116,11 @@ func TestPortsOfANodeOfACluster(t *testing.T) {
 		require.Equal(t, want, [3]string{conf.ListenIP, conf.Gateway.Listen, conf.Gateway.NameServerListen})
 	}
 }
+
+func TestClusterStatusRefusesWhatIsNoAddress(t *testing.T) {
+	for _, args := range [][]string{{"--join", "nonsense"}, {"--join", "127.0.0.1:21100,127.0.0.1:99999"}, {"--etcd", "127.0.0.1"}, {"--etcd", "http://127.0.0.1:x"}, {}} {
+		_, _, err := run(append([]string{"cluster", "status"}, args...)...)
+		require.Error(t, err, "%v", args)
+		require.Equal(t, 1, exitStatus(err), "nobody was asked: %v", err)
+	}
+}

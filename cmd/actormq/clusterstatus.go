@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,10 +83,19 @@ func endpointsOf(join, etcd string) (endpoints []string, err error) {
 		return nil, errors.New("either --join or --etcd")
 	}
 	if etcd != "" {
-		return strings.Split(etcd, ","), nil
+		endpoints = strings.Split(etcd, ",")
+	} else {
+		for _, n := range nodesOf(join) {
+			endpoints = append(endpoints, n.Port(members.PortClient))
+		}
 	}
-	for _, n := range nodesOf(join) {
-		endpoints = append(endpoints, n.Port(members.PortClient))
+	for _, e := range endpoints {
+		bare := strings.TrimPrefix(strings.TrimPrefix(e, "http://"), "https://")
+		if _, port, err := net.SplitHostPort(bare); err != nil {
+			return nil, fmt.Errorf("%q: want HOST:PORT: %w", e, err)
+		} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return nil, fmt.Errorf("%q: want HOST:PORT: %w", e, err)
+		}
 	}
 	return endpoints, nil
 }

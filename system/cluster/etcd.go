@@ -58,9 +58,14 @@ func stopEtcd(server *embed.Etcd) {
 }
 
 func dial(endpoints []string, secure *tls.Config) (*clientv3.Client, error) {
+	return dialTelling(endpoints, secure, &causes{})
+}
+
+// dialTelling connects to an etcd. What its client has to say goes to why: by itself it writes to standard error.
+func dialTelling(endpoints []string, secure *tls.Config, why *causes) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: askTimeout, DialKeepAliveTime: askTimeout, DialKeepAliveTimeout: askTimeout,
-		TLS: secure,
+		TLS: secure, Logger: zap.New(why),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd: %w", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/status"
 )
 
 // refusals are what etcd says when somebody speaks to it who should not: the rest of what it says shows in what the node can or can't do.
@@ -68,3 +69,45 @@ func (l *etcdLog) Write(e zapcore.Entry, fields []zapcore.Field) error {
 
 // Sync implements zapcore.Core.
 func (l *etcdLog) Sync() error { return nil }
+
+// causes is the log of a client of etcd. It keeps the last cause of a failure: the error of a request whose time is over does not name it.
+type causes struct {
+	mu    sync.Mutex
+	cause string
+}
+
+// last is the last cause, empty when there was none.
+func (c *causes) last() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// Enabled implements zapcore.Core.
+func (c *causes) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
+
+// With implements zapcore.Core.
+func (c *causes) With([]zapcore.Field) zapcore.Core { return c }
+
+// Check implements zapcore.Core.
+func (c *causes) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return to.AddCore(e, c)
+	}
+	return to
+}
+
+// Write implements zapcore.Core.
+func (c *causes) Write(_ zapcore.Entry, fields []zapcore.Field) error {
+	for _, f := range fields {
+		if err, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
+			c.mu.Lock()
+			c.cause = status.Convert(err).Message()
+			c.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// Sync implements zapcore.Core.
+func (c *causes) Sync() error { return nil }

@@ -23,14 +23,19 @@ type Status struct {
 // Read tells of every cluster in an etcd, by name. One endpoint, host:port, is asked after the other, under TLS where that
 // is not nil.
 func Read(ctx context.Context, endpoints []string, secure *tls.Config) ([]Status, error) {
-	client, err := dial(endpoints, secure)
+	why := &causes{}
+	client, err := dialTelling(endpoints, secure, why)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = client.Close() }()
 	got, err := client.Get(ctx, keyRoot, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
-		return nil, fmt.Errorf("ask etcd at %s: %w", strings.Join(endpoints, ","), err)
+		err = fmt.Errorf("ask etcd at %s: %w", strings.Join(endpoints, ","), err)
+		if cause := why.last(); cause != "" {
+			err = fmt.Errorf("%w: %s", err, cause)
+		}
+		return nil, err
 	}
 	names := map[string]bool{}
 	for _, kv := range got.Kvs {

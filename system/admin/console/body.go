@@ -51,11 +51,39 @@ func (c *Console) decode(m *messages.StoredMessage) body {
 	}
 	if !v.Cut && (bytes.HasPrefix(bytes.TrimSpace(plain), []byte("{")) || bytes.HasPrefix(bytes.TrimSpace(plain), []byte("["))) {
 		var out bytes.Buffer
-		if json.Indent(&out, plain, "", "  ") == nil && out.Len() < 4*shownBytes {
+		if indented(plain) < 4*shownBytes && json.Indent(&out, plain, "", jsonIndent) == nil {
 			v.JSON, v.Forms = out.String(), []string{"json", "text", "hex"}
 		}
 	}
 	return v
+}
+
+// jsonIndent stands before a value, for each one that it is in.
+const jsonIndent = "  "
+
+// indented is how long a JSON text gets by its indentation, or more: 20 KB of brackets in each other would take 200 MB.
+func indented(plain []byte) (size int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(plain); i++ {
+		size++
+		switch b := plain[i]; {
+		case quoted && b == '\\':
+			i++
+			size++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{', b == '[':
+			depth++
+			size += 1 + len(jsonIndent)*depth
+		case b == '}', b == ']':
+			depth = max(depth-1, 0)
+			size += 1 + len(jsonIndent)*depth
+		case b == ',':
+			size += 1 + len(jsonIndent)*depth
+		}
+	}
+	return size
 }
 
 // plain uncompresses a body (spec/store.md §2.2).

@@ -35,18 +35,22 @@ type Guard struct {
 	site     *http.CrossOriginProtection
 	tries    bucket
 	now      func() time.Time
+	noise    zerolog.Logger // of what anybody can cause: some lines a minute
 }
 
 const (
 	// cookieName is the login's cookie, cookieLife how long it is good.
 	cookieName = "actormq_login"
 	cookieLife = 12 * time.Hour
+	// linesAMinute bounds what refusals write to the log.
+	linesAMinute = 10
 )
 
 // New returns a guard.
 func New(cfg Config) *Guard {
 	g := &Guard{cfg: cfg, site: http.NewCrossOriginProtection(), now: time.Now}
 	g.tries.left = maxTries
+	g.noise = cfg.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute})
 	_, _ = rand.Read(g.key[:]) // it never fails
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	g.loopback = err == nil && messages.IsLoopback(host)
@@ -87,7 +91,7 @@ func hostOf(r *http.Request) string {
 }
 
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, why string) {
-	g.cfg.Logger.Warn().Str("from", r.RemoteAddr).Str("path", r.URL.Path).Str("why", why).Msg("refused at the admin port")
+	g.noise.Warn().Str("from", r.RemoteAddr).Str("path", r.URL.Path).Str("why", why).Msg("refused at the admin port")
 	http.Error(w, why, http.StatusForbidden)
 }
 
@@ -121,7 +125,7 @@ func (g *Guard) correct(password string) bool {
 // Enter gives a browser that knows the password a cookie, and tells whether it does. It is the target of the login form.
 func (g *Guard) Enter(w http.ResponseWriter, r *http.Request) bool {
 	if !g.Locked() || g.site.Check(r) != nil || !g.correct(r.PostFormValue("password")) {
-		g.cfg.Logger.Warn().Str("from", r.RemoteAddr).Msg("a login at the admin port has failed")
+		g.noise.Warn().Str("from", r.RemoteAddr).Msg("a login at the admin port has failed")
 		return false
 	}
 	g.cfg.Logger.Info().Str("from", r.RemoteAddr).Msg("a login at the admin port")

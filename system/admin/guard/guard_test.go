@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -125,4 +126,15 @@ func TestAnotherSiteChangesNothing(t *testing.T) {
 	require.Equal(t, 403, status(g, "POST", "localhost", func(r *http.Request) { r.Header.Set("Origin", "http://elsewhere") }))
 	require.Equal(t, 200, status(g, "GET", "localhost", cross), "a link leads here")
 	require.Equal(t, 200, status(g, "PUT", "localhost", nil), "no browser")
+}
+
+// TestRefusalsDoNotFillTheLog: a page of another site may ask as often as it likes.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	var log bytes.Buffer
+	g := New(Config{Listen: "127.0.0.1:1", Login: "/console/login", Home: "/console/", Logger: zerolog.New(&log)})
+	for range 100 * linesAMinute {
+		require.Equal(t, 403, status(g, "GET", "elsewhere", nil))
+	}
+	require.Positive(t, log.Len())
+	require.LessOrEqual(t, strings.Count(log.String(), "refused at the admin port"), 2*linesAMinute, "the minute may end meanwhile")
 }

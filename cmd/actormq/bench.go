@@ -25,7 +25,7 @@ func newBenchStoreCommand() *cobra.Command {
 		Use:   "store --dir DIR",
 		Short: "Measure the store in process",
 		Long: `Runs one workload against a store in this process and prints one line of JSON: rates, latencies in microseconds, CPU time
-and memory. DIR is removed before and after. Arguments and fields are those of the benches of other stores in testkit/bench.`,
+and memory. DIR is removed before and after; one that no bench has made is refused. Arguments and fields are those of the benches of other stores in testkit/bench.`,
 		Example: `  actormq bench store --dir /tmp/b --workload put --threads 4 --body 128
   actormq bench store --dir /tmp/b --workload put-sync --outstanding 64
   actormq bench store --dir /tmp/b --workload recover --exit crash --mb 1000`,

@@ -17,7 +17,8 @@ rates are peer/base, times and memory are base/peer.
 --server NAME='COMMAND' starts a server before the cases of that peer in each round and stops it afterwards
 (its own process group, TERM then KILL); --ready HOST:PORT is waited for. {pids} in a peer's command becomes the
 process ids of its server. --ready NAME=file:PATH waits for a file instead, with {dir} as in the command.
-{dir} becomes a fresh directory below --work, removed after the run.
+{dir} becomes a fresh directory below --work, removed after the run. Ctrl-C or TERM stops what runs, removes it too, and prints
+what there is; the status is 130 then.
 
 CPU that other processes used during a run is recorded as other_cpu (in cores); a run above --max-other is repeated
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
@@ -108,6 +109,13 @@ def stop(proc):
             continue
 
 
+def interrupted(*_):
+    """Ctrl-C or TERM: what runs is stopped, and what there is is printed. A second one must not cut that off."""
+    for s in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(s, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def reachable(addr):
     if addr.startswith("file:"):
         return os.path.exists(addr[5:])
@@ -135,6 +143,9 @@ def run(command, timeout, pids):
         stop(proc)
         print(f"  timed out: {command}", file=sys.stderr)
         return []
+    except BaseException:  # Ctrl-C or TERM: the command has a process group of its own, and would go on
+        stop(proc)
+        raise
     el = max(time.time() - t0, 1e-3)
     other = (busy_seconds() - b0) - (child_seconds() - c0) - (proc_seconds(pids) - s0)
     lines = []
@@ -258,6 +269,10 @@ def main():
     os.makedirs(work, exist_ok=True)
     results = {}
     sink = open(a.out, "a") if a.out else None
+    ended = 0
+    for s in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(s) != signal.SIG_IGN:
+            signal.signal(s, interrupted)
 
     def one(rnd, name, command, label, args, pids):
         best = None
@@ -266,8 +281,10 @@ def main():
             if a.wait_quiet:
                 wait_quiet(a.max_other, a.wait_quiet, pids)
             full = command.replace("{args}", args).replace("{dir}", d).replace("{pids}", ",".join(map(str, pids)))
-            lines = run(full, a.timeout, pids)
-            shutil.rmtree(d, ignore_errors=True)
+            try:
+                lines = run(full, a.timeout, pids)
+            finally:
+                shutil.rmtree(d, ignore_errors=True)
             if lines and (best is None or lines[0]["other_cpu"] < best[0]["other_cpu"]):
                 best = lines
             if lines and lines[0]["other_cpu"] <= a.max_other:
@@ -313,12 +330,13 @@ def main():
                     stop(srv)
                     shutil.rmtree(d, ignore_errors=True)
     except KeyboardInterrupt:
-        pass
+        ended = 130
     finally:
         if not a.work:
             shutil.rmtree(work, ignore_errors=True)
     print(f"\nratio: more than 1 is better than {base}; median over rounds\n")
     table(results, names, base, [m for m in a.metrics.split(",") if m])
+    sys.exit(ended)
 
 
 if __name__ == "__main__":

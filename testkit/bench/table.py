@@ -18,6 +18,7 @@ in Go can do for the workload: what that one misses a broker or store of this ki
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -180,7 +181,24 @@ def measure(a, rows, peers, servers, raw):
                 cmd += ["--server", f"{n}={servers[n][0]}", "--ready", f"{n}={servers[n][1]}"]
         for r in mine:
             cmd += ["--case", f"{r[0]}: {r[1]}"]
-        subprocess.run(cmd, check=True, stdout=subprocess.DEVNULL)
+        compare(cmd)
+
+
+def compare(cmd):
+    """Runs compare.py. It is given the time to stop its servers; on Ctrl-C it has got the signal too."""
+    proc = subprocess.Popen(cmd, stdout=subprocess.DEVNULL)
+    try:
+        status = proc.wait()
+    except BaseException:
+        proc.terminate()
+        proc.wait()
+        raise
+    if status != 0:
+        raise subprocess.CalledProcessError(status, cmd)
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 
 def judge(metric, peer, ours, theirs):
@@ -238,9 +256,13 @@ def main():
     raw = a.load or a.out or tempfile.mktemp(suffix=".jsonl", prefix="bench")
     if not a.load:
         print(f"raw lines: {raw}", file=sys.stderr)
-        for kind in a.kind or PARTS:
-            for rows, peers, servers in PARTS[kind]:
-                measure(a, rows, peers, servers, raw)
+        signal.signal(signal.SIGTERM, interrupted)
+        try:
+            for kind in a.kind or PARTS:
+                for rows, peers, servers in PARTS[kind]:
+                    measure(a, rows, peers, servers, raw)
+        except KeyboardInterrupt:
+            sys.exit(130)
     show(raw)
 
 

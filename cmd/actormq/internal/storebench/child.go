@@ -2,6 +2,7 @@ package storebench
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,9 +70,6 @@ func fill(o *Options, w io.Writer) error {
 
 // recovery measures how long opening takes after another process has filled the store.
 func recovery(o *Options, w io.Writer) error {
-	if err := o.wipe(); err != nil {
-		return err
-	}
 	c, lines, err := child(o, childFill)
 	if err != nil {
 		return err
@@ -96,13 +94,7 @@ func recovery(o *Options, w io.Writer) error {
 	r := report{"peer": o.Peer, "workload": "recover", "exit": o.Exit, "mb": o.MB, "body": o.Body, "topics": o.Topics,
 		"msgs": msgs, "msgs_found": found, "open_ms": float64(took.Microseconds()) / 1e3}
 	r.process(cpu, 0)
-	if err := r.print(w); err != nil {
-		return err
-	}
-	if err := store.Close(o.ctx); err != nil || o.Keep {
-		return err
-	}
-	return o.wipe()
+	return errors.Join(r.print(w), store.Close(o.ctx))
 }
 
 // startAndFill stores one message, idles, and then stores many.
@@ -136,9 +128,6 @@ func start(o *Options, w io.Writer) error {
 	if o.Count == 0 {
 		o.Count = 1_000_000
 	}
-	if err := o.wipe(); err != nil {
-		return err
-	}
 	began := time.Now()
 	c, lines, err := child(o, childStart)
 	if err != nil {
@@ -162,8 +151,5 @@ func start(o *Options, w io.Writer) error {
 	if err := c.Wait(); err != nil || said != 2 {
 		return fmt.Errorf("the started process said %d of 2 lines: %w", said, err)
 	}
-	if err := r.print(w); err != nil || o.Keep {
-		return err
-	}
-	return o.wipe()
+	return r.print(w)
 }

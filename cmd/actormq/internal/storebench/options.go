@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +54,7 @@ var ErrArguments = errors.New("bad arguments")
 // Flags declares the arguments.
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Workload, "workload", "put", "put, put-sync, put-batch, put-topics, get, tail, index-query, time-search, recover or start")
-	f.StringVar(&o.Dir, "dir", "", "folder of the store; removed before and after")
+	f.StringVar(&o.Dir, "dir", "", "folder of the store; removed before and after, unless something else than a bench has made it")
 	f.IntVar(&o.Threads, "threads", 1, "producers, or readers")
 	f.IntVar(&o.Body, "body", 1024, "bytes of a body (start: 128)")
 	f.StringVar(&o.Mode, "mode", "sync", "sync: wait for each put; async: --window in flight for each thread")
@@ -162,6 +164,46 @@ func (o *Options) open() (*system.Store, error) {
 		return nil, err
 	}
 	return system.Open(opt)
+}
+
+// markName is a file in the folder of a bench: what has none is somebody's, and is not removed.
+const markName = "bench"
+
+// fresh runs a workload in a folder that is removed before and, unless it is to be kept, after, however the run ends.
+func (o *Options) fresh(run func() error) error {
+	if err := o.ours(); err != nil {
+		return err
+	}
+	if err := o.wipe(); err != nil {
+		return err
+	}
+	err := os.MkdirAll(o.Dir, 0o750)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.Dir, markName), nil, 0o640)
+	}
+	if err != nil {
+		return fmt.Errorf("make the folder of the bench: %w", err)
+	}
+	err = run()
+	if !o.Keep {
+		err = errors.Join(err, o.wipe())
+	}
+	return err
+}
+
+// ours refuses a folder that no bench has made, and that is not empty.
+func (o *Options) ours() error {
+	entries, err := os.ReadDir(o.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look at the folder of the bench: %w", err)
+	}
+	if len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == markName }) {
+		return fmt.Errorf("%w: --dir %s holds what no bench has made, and would be removed", ErrArguments, o.Dir)
+	}
+	return nil
 }
 
 // wipe removes the directory.

@@ -35,6 +35,7 @@ type bench struct {
 	opt   *Options
 	store *system.Store
 	next  atomic.Int64
+	ended atomic.Bool // the run was ended: producers put no more
 }
 
 // produce puts messages and waits until queues and index have them.
@@ -52,6 +53,7 @@ func (b *bench) produce(l load) (phase, error) {
 			at.run()
 		})
 	}
+	defer context.AfterFunc(b.opt.ctx, func() { b.ended.Store(true) })()
 	cpu, began := cpuSeconds(), time.Now()
 	close(start)
 	wg.Wait()
@@ -108,7 +110,7 @@ func (l *line) run() {
 func (l *line) waiting(most int64, end time.Duration) {
 	for l.msgs < most {
 		began := sinceStart()
-		if began >= end {
+		if began >= end || l.b.ended.Load() {
 			return
 		}
 		err := l.putOne()
@@ -165,7 +167,7 @@ func (l *line) pipelined(most int64, end time.Duration) {
 	inFlight := 0
 	for l.msgs < most {
 		s := <-free
-		if s.began = sinceStart(); s.began >= end {
+		if s.began = sinceStart(); s.began >= end || l.b.ended.Load() {
 			free <- s
 			break
 		}
@@ -198,20 +200,14 @@ func (l *line) send(s *slot) error {
 
 // with opens a fresh store for a workload and closes it again.
 func with(o *Options, run func(b *bench) error) error {
-	if err := o.wipe(); err != nil {
-		return err
-	}
-	store, err := o.open()
-	if err != nil {
-		return err
-	}
-	b := &bench{opt: o, store: store}
-	err = run(b)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), time.Minute)
-	defer cancel()
-	err = errors.Join(err, store.Close(ctx))
-	if !o.Keep {
-		err = errors.Join(err, o.wipe())
-	}
-	return err
+	return o.fresh(func() error {
+		store, err := o.open()
+		if err != nil {
+			return err
+		}
+		err = run(&bench{opt: o, store: store})
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), time.Minute)
+		defer cancel()
+		return errors.Join(err, store.Close(ctx))
+	})
 }

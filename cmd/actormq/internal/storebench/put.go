@@ -52,9 +52,9 @@ func (o *Options) run(w io.Writer) error {
 	case "index-query", "time-search":
 		return with(o, func(b *bench) error { return b.query(w) })
 	case "recover":
-		return recovery(o, w)
+		return o.fresh(func() error { return recovery(o, w) })
 	case "start":
-		return start(o, w)
+		return o.fresh(func() error { return start(o, w) })
 	case childFill:
 		return fill(o, w)
 	case childStart:

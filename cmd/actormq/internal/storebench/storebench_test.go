@@ -2,10 +2,12 @@ package storebench_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -21,12 +23,17 @@ var small = []string{
 
 func run(t *testing.T, dir string, args ...string) (map[string]any, error) {
 	t.Helper()
+	return runIn(t.Context(), t, dir, args...)
+}
+
+func runIn(ctx context.Context, t *testing.T, dir string, args ...string) (map[string]any, error) {
+	t.Helper()
 	var o storebench.Options
 	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	o.Flags(flags)
-	require.NoError(t, flags.Parse(append(append(args, small...), "--dir", dir)))
+	require.NoError(t, flags.Parse(append(append(small[:len(small):len(small)], args...), "--dir", dir)))
 	var out bytes.Buffer
-	if err := storebench.Run(t.Context(), &o, &out); err != nil {
+	if err := storebench.Run(ctx, &o, &out); err != nil {
 		return nil, err
 	}
 	line := map[string]any{}
@@ -72,5 +79,38 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 	} {
 		_, err := run(t, filepath.Join(t.TempDir(), "store"), args...)
 		require.Error(t, err, "%v", args)
+	}
+}
+
+// TestARunThatIsEndedEndsAtOnce: Ctrl-C in an hour's run, and nothing is left of it.
+func TestARunThatIsEndedEndsAtOnce(t *testing.T) {
+	for _, args := range [][]string{{}, {"--mode", "async"}, {"--workload", "put-batch"}} {
+		dir := filepath.Join(t.TempDir(), "store")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		began := time.Now()
+		_, err := runIn(ctx, t, dir, append(args, "--warmup", "3600")...)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Less(t, time.Since(began), time.Minute)
+		require.NoDirExists(t, dir)
+	}
+}
+
+// TestABenchRemovesNothingElse: its folder is removed before the run, and it may be that of a node by mistake.
+func TestABenchRemovesNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	mine := filepath.Join(dir, "commitlog")
+	require.NoError(t, os.WriteFile(mine, nil, 0o600))
+	for _, workload := range []string{"put", "recover", "start", "get"} {
+		_, err := run(t, dir, "--workload", workload)
+		require.ErrorIs(t, err, storebench.ErrArguments)
+		require.ErrorContains(t, err, dir)
+		require.FileExists(t, mine)
+	}
+	require.NoError(t, os.Remove(mine))
+	for range 2 { // an empty one is taken, and what was kept
+		_, err := run(t, dir, "--keep")
+		require.NoError(t, err)
+		require.DirExists(t, dir)
 	}
 }

@@ -36,6 +36,7 @@ func (o *options) endToEnd() error {
 		return err
 	}
 	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Duration(o.seconds*float64(time.Second)) + patience))
 	frames := make([]*frame, o.queues)
 	for q := range frames {
 		frames[q] = sendFrame(o.bin(), false, o.topic, q, max(o.body, 8), 1)

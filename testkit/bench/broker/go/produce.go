@@ -16,6 +16,17 @@ type result struct {
 
 var counter atomic.Uint64
 
+// patience is how long a server may say nothing at all: one that is dead, and whose connection is not closed, is not waited for.
+var patience = 20 * time.Second
+
+// patient gives the server its time anew, once a second.
+func (c *conn) patient(now time.Time) {
+	if now.Sub(c.since) > time.Second {
+		c.since = now
+		c.SetDeadline(now.Add(patience))
+	}
+}
+
 // produce sends for the given time (or count) on o.conns connections with o.inflight requests each.
 // All slots freed by one read are refilled by one write.
 func (o *options) produce(seconds float64, limit int64, oneway bool, batch int) (*result, error) {
@@ -67,9 +78,10 @@ func (o *options) producer(id int, end time.Time, per int64, oneway bool, batch 
 	base := time.Now()
 	if oneway {
 		buf := make([]byte, 0, 256<<10)
-		for n < per && time.Now().Before(end) {
+		for now := time.Now(); n < per && now.Before(end); now = time.Now() {
+			c.patient(now)
 			buf = buf[:0]
-			born := time.Now().UnixMilli()
+			born := now.UnixMilli()
 			for len(buf) < 64<<10 && n < per {
 				buf = frames[queue%o.queues].appendTo(buf, opaqueBase+uint32(n), key, born, 0)
 				key += uint64(batch)
@@ -96,6 +108,7 @@ func (o *options) producer(id int, end time.Time, per int64, oneway bool, batch 
 	// and everything else that already arrived.
 	for {
 		now := time.Now()
+		c.patient(now)
 		if len(free) > 0 && n < per && now.Before(end) {
 			buf = buf[:0]
 			born, t := now.UnixMilli(), int64(now.Sub(base))

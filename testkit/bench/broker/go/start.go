@@ -5,8 +5,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -45,13 +47,15 @@ func (o *options) coldStart() error {
 	cmd := exec.Command("sh", "-c", o.exec)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	t0 := time.Now()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	exited := make(chan struct{})
 	go func() { cmd.Wait(); close(exited) }()
-	defer func() {
+	stop := sync.OnceFunc(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 		select {
 		case <-exited:
@@ -59,6 +63,12 @@ func (o *options) coldStart() error {
 			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-exited
 		}
+	})
+	defer stop()
+	go func() { // the server has a process group of its own: who ends this one does not reach it
+		<-signals
+		stop()
+		os.Exit(130)
 	}()
 	topic := o.wait
 	if topic == "" {

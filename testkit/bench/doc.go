@@ -1,0 +1,2 @@
+// Package bench tests the scripts that measure this store and others; README.md tells of them.
+package bench

@@ -1,12 +1,12 @@
 package cluster
 
 import (
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 	"go.uber.org/zap/zapcore"
-	"google.golang.org/grpc/status"
 )
 
 // refusals are what etcd says when somebody speaks to it who should not: the rest of what it says shows in what the node can or can't do.
@@ -101,8 +101,12 @@ func (c *causes) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Check
 func (c *causes) Write(_ zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range fields {
 		if err, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
+			cause := err.Error()
+			if _, text, found := strings.Cut(cause, " desc = "); found { // without the code of gRPC
+				cause = text
+			}
 			c.mu.Lock()
-			c.cause = status.Convert(err).Message()
+			c.cause = cause
 			c.mu.Unlock()
 		}
 	}

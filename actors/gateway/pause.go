@@ -31,6 +31,11 @@ func (s *Service) relays(c *Conn, cmd *remoting.Command) bool {
 	return s.Relay != nil && s.Relay.Takes(cmd) && (cmd.Code != s.Beat || c.tunnel.Load() != nil)
 }
 
+// says tells whether a request says something of its peer.
+func (s *Service) says(c *remoting.Command) bool {
+	return c.Code != 0 && (c.Code == s.Beat || c.Code == s.Bye)
+}
+
 // maxPause is how long clients are kept waiting for the next service; then their connections are closed, so that they look elsewhere.
 const maxPause = 3 * time.Second
 
@@ -204,14 +209,12 @@ func (a *connection) resume() {
 // resumed handles what comes before what the peer sends next: its heartbeat, and what was relayed and is not answered.
 func (c *Conn) resumed(s *Service, again []*Request) {
 	routes := s.Ports[c.port].Routes
-	for _, said := range c.peerIs.Load().requests() {
-		if route := routes[said.Code]; route.Handle != nil && c.cause.Load() == nil {
-			c.gate.inFlight.Add(1)
-			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), aside: true}, route)
-		}
-	}
+	c.announce(routes)
+	late := false
 	for _, r := range again {
 		c.gate.inFlight.Add(1)
+		r.again = true
+		late = late || s.says(r.Command)
 		if route, known := routes[r.Code]; !known {
 			r.Fail(remoting.ResponseRequestCodeNotSupported, fmt.Sprintf(" request type %d not supported", r.Code))
 		} else if s.relays(c, r.Command) {
@@ -221,8 +224,22 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 			c.serve(r, route)
 		}
 	}
+	if late {
+		c.announce(routes)
+	}
 	c.paused.Add(-1)
 	c.leave()
+}
+
+// announce has this node hear who the peer is. What comes again may be older than what the peer has said last, so it is said behind that once
+// more: a part that was taken back by a request without an answer would be given again.
+func (c *Conn) announce(routes Routes) {
+	for _, said := range c.peerIs.Load().requests() {
+		if route := routes[said.Code]; route.Handle != nil && c.cause.Load() == nil {
+			c.gate.inFlight.Add(1)
+			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), aside: true, again: true}, route)
+		}
+	}
 }
 
 // identity is what a peer has said of itself: its last heartbeat, and what it took back of that since. It is not changed.
@@ -257,7 +274,7 @@ func (i *identity) requests() []*remoting.Command {
 // note keeps the requests by which a peer says who it is. Nobody changes them. Large ones are not kept, as they are charged to the common budget
 // for as long as they are being handled only: who sends such is announced by the next.
 func (c *Conn) note(r *Request) {
-	if r.Code == 0 {
+	if r.Code == 0 || r.again {
 		return
 	}
 	switch s := c.shared.service.Load(); {

@@ -84,6 +84,7 @@ type tunnel struct {
 	ended   bool
 	last    int32
 	fresh   []int32            // not written yet, in order
+	stale   bool               // something among them may say of the client what it has taken back since
 	pending map[int32]*Request // all that are not answered, by the number that the leader gets
 	calls   map[int32]int32    // of the leader's requests to the client: our number, its
 	replies []*remoting.Command
@@ -146,10 +147,13 @@ func (t *tunnel) take(r *Request) bool {
 	}
 	t.pending[t.last] = r
 	t.fresh = append(t.fresh, t.last)
+	t.stale = t.stale || r.again && t.says(r)
 	t.relay.Relayed.Add(1)
 	t.rouse()
 	return true
 }
+
+func (t *tunnel) says(r *Request) bool { return t.conn.shared.service.Load().says(r.Command) }
 
 func (t *tunnel) rouse() {
 	select {
@@ -280,6 +284,9 @@ func (t *tunnel) goesOn() bool {
 		t.ended = true
 	}
 	t.fresh = t.ids()
+	for _, r := range t.pending {
+		t.stale = t.stale || t.says(r)
+	}
 	clear(t.calls) // who has asked is gone
 	t.replies = nil
 	return !t.ended
@@ -489,6 +496,7 @@ func (t *tunnel) framed() (out []byte, over, odd []*Request) {
 		}
 		out = next
 	}
+	t.replies = append(t.replies, t.lastSaid()...)
 	for _, cmd := range t.replies {
 		if next, err := cmd.Append(out); err == nil {
 			out = next
@@ -496,6 +504,18 @@ func (t *tunnel) framed() (out []byte, over, odd []*Request) {
 	}
 	t.fresh, t.replies = nil, nil
 	return out, over, odd
+}
+
+// lastSaid is what the leader has to be told behind what it is given again: what the client has said of itself since.
+func (t *tunnel) lastSaid() (all []*remoting.Command) {
+	if !t.stale {
+		return nil
+	}
+	t.stale = false
+	for _, said := range t.conn.peerIs.Load().requests() {
+		all = append(all, quietly(said))
+	}
+	return all
 }
 
 // receive hands the leader's frames to the client.

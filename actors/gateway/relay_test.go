@@ -61,6 +61,7 @@ type member struct {
 	beats         chan string
 	held          chan *gateway.Request
 	waits         chan *gateway.Request
+	mute          atomic.Bool // it does not answer what clients say of themselves
 }
 
 func join(t *testing.T, name string, s *seat) *member {
@@ -95,7 +96,10 @@ func (m *member) pausing(t *testing.T) <-chan error {
 func (m *member) serve(t *testing.T, leads bool) {
 	t.Helper()
 	said := func(r *gateway.Request) {
-		m.beats <- string(r.Body)
+		if m.beats <- string(r.Body); m.mute.Load() {
+			m.waits <- r
+			return
+		}
 		r.OK(nil)
 	}
 	s := gateway.Service{Beat: codeBeat, Bye: codeBye, Ports: []gateway.Port{{Name: "test", Routes: gateway.Routes{
@@ -441,6 +445,41 @@ func TestWhatAPeerTakesBackStaysTakenBack(t *testing.T) {
 	require.Equal(t, "c", arrives(t, leader.beats))
 	require.Equal(t, "c", arrives(t, node.beats), "a heartbeat says all there is")
 	quiet(t, node.beats)
+}
+
+// A heartbeat that the leader has not answered is handed to the next one; what the client took back since, without waiting for an answer, stays
+// taken back there, and here, and at whoever comes next.
+func TestWhatIsTakenBackBehindAnUnansweredHeartbeat(t *testing.T) {
+	s, leader, node, p := relaying(t)
+	second, third := join(t, "second", s), join(t, "third", s)
+	second.serve(t, true)
+	third.serve(t, true)
+	p.send(body(codeTell, 1, ""))
+	require.Equal(t, "leader", p.read().Remark)
+	leader.mute.Store(true)
+	bye := body(codeBye, 3, "no a")
+	bye.Flag |= remoting.FlagOneWay
+	p.send(body(codeBeat, 2, "a, b"), bye)
+	hears := func(m *member, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			require.Equal(t, w, arrives(t, m.beats), m.name)
+		}
+		quiet(t, m.beats)
+	}
+	hears(leader, "a, b", "no a")
+	second.mute.Store(true)
+	s.set(second.at())
+	hears(second, "a, b", "no a", "a, b", "a, b", "no a") // as what it is told again may be older
+	paused := node.pausing(t)
+	s.set(third.at()) // what the second has not answered is this node's again
+	require.NoError(t, arrives(t, paused))
+	node.serve(t, false)
+	require.Equal(t, int32(2), p.read().Opaque)
+	hears(node, "a, b", "no a", "a, b", "a, b", "no a")
+	p.send(body(codeTell, 4, ""))
+	require.Equal(t, "third", p.read().Remark)
+	hears(third, "a, b", "no a")
 }
 
 // A pause that comes while a connection is still being resumed waits for that, and is not ended by it.

@@ -22,6 +22,7 @@ type Request struct {
 	quick   bool             // handled on the reader, which holds answers back
 	parked  bool             // not counted in flight
 	aside   bool             // answered on a goroutine that may wait for the socket
+	again   bool             // handed on, or handled, for another time: what it says of the peer is known
 	settled atomic.Bool
 	told    func(code int) // of whoever wants to know the answer's code
 }

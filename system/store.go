@@ -114,6 +114,7 @@ func Open(opt Options) (*Store, error) {
 	}
 	s.cleaner = s.newCleaner()
 	s.preparePlugged()
+	s.watchQueues()
 	s.sayReadOnly() // these first: what a service, or whoever is told of arrivals, does as soon as it runs counts too
 	s.awaitConfirmed()
 	s.changeFlag(func(map[messages.RunningFlags]error) {}) // the role's refusal

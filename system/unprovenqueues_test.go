@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
@@ -182,4 +184,41 @@ func TestAnIndexWhoseSyncHasFailedIsBuiltAgain(t *testing.T) {
 		}
 		pass(time.Second)
 	})
+}
+
+// TestDamageOfAQueueThatAReaderMeetsIsRepairedByTheNextStart, though the store is stopped in order.
+func TestDamageOfAQueueThatAReaderMeetsIsRepairedByTheNextStart(t *testing.T) {
+	for name, count := range map[string]int{"some": 1, "page by page": 32} {
+		t.Run(name, func(t *testing.T) {
+			disk := memfs.New()
+			var said fixture.Said
+			opt := small(disk)
+			opt.Logger = zerolog.New(&said)
+			s := openIn(t, opt)
+			var want []string
+			for i := range 250 {
+				want = append(want, fmt.Sprintf("message %d", i))
+				put(t, s, message("T", 0, want[i]))
+			}
+			fillOther(t, s)
+			f, err := disk.Open("store/consumequeue/T/0/"+segments.Name(0), true)
+			require.NoError(t, err)
+			_, err = f.WriteAt(make([]byte, 20), 50*20)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+
+			s = openIn(t, opt)
+			for range 2 {
+				_, err = s.Get(t.Context(), messages.GetMessage{Queue: messages.QueueKey{Topic: "T"}, Offset: 50, MaxMessages: count})
+				var damage *segments.CorruptionError
+				require.ErrorAs(t, err, &damage)
+			}
+			require.Equal(t, 1, strings.Count(said.String(), "a consume queue is damaged"))
+			require.NoError(t, s.Close(t.Context()))
+			s = openIn(t, opt)
+			require.Equal(t, want, read(t, s, messages.QueueKey{Topic: "T"}, 0, len(want)))
+			require.NoError(t, s.Close(t.Context()))
+			requireQueue(t, disk, "T", want)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -204,6 +205,18 @@ func (s *Store) reread(from, to messages.PhysicalOffset) (*messages.DispatchBatc
 
 func (s *Store) onQueueProblem(p messages.QueueProblem) {
 	s.opt.Logger.Warn().Str("topic", p.Queue.Topic).Int32("queue", p.Queue.QueueID).Err(p.Err).Msg("a consume queue has a problem")
+}
+
+// watchQueues has damage of queues that readers meet repaired by the next start.
+func (s *Store) watchQueues() {
+	if s.readOnly != nil {
+		return
+	}
+	s.queues.OnDamage(func(key messages.QueueKey, err error) {
+		err = errors.Join(err, s.files.MarkQueuesDamaged(err))
+		s.opt.Logger.Error().Str("topic", key.Topic).Int32("queue", key.QueueID).Err(err).
+			Msg("a consume queue is damaged: some of its messages can't be read before the next start, which builds it again from the log")
+	})
 }
 
 func (s *Store) onDamage(d messages.LogDamage) {

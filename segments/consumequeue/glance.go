@@ -100,7 +100,7 @@ func (q *Queue) glance(t *tail, f *openFile, at int64, dst *Unit) (ok bool, err 
 	case q.tail.Load() != t:
 		return true, q.fail("read", ErrChanged)
 	case !dst.Valid():
-		return true, q.corrupt(f.key.start, at, ErrUnit)
+		return true, q.met(q.corrupt(f.key.start, at, ErrUnit))
 	}
 	return true, nil
 }

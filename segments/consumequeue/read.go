@@ -133,7 +133,7 @@ func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Uni
 	for i := range n {
 		u := DecodeUnit(p.buf[(at-p.first+i)*UnitBytes:])
 		if !u.Valid() {
-			return int(i), q.corrupt(f.key.start, at+i, ErrUnit)
+			return int(i), q.met(q.corrupt(f.key.start, at+i, ErrUnit))
 		}
 		dst[i] = u
 	}
@@ -168,7 +168,7 @@ func (q *Queue) pread(f *openFile, b []byte, off int64) error {
 	start := f.key.start
 	switch err := readFull(f, b, off); {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return q.corrupt(start, start+off/UnitBytes, err)
+		return q.met(q.corrupt(start, start+off/UnitBytes, err))
 	case err != nil:
 		return q.fail("read "+q.filePath(start), err)
 	}
@@ -189,6 +189,14 @@ func readFull(f io.ReaderAt, b []byte, off int64) error {
 
 func (q *Queue) corrupt(start, at int64, err error) error {
 	return &segments.CorruptionError{File: q.filePath(start), Offset: (at - start) * UnitBytes, Err: err}
+}
+
+// met tells of damage that a reader has met.
+func (q *Queue) met(damage error) error {
+	if tell := q.table.onDamage.Load(); tell != nil && !q.told.Swap(true) {
+		(*tell)(q.key, damage)
+	}
+	return damage
 }
 
 // filePath is the path of the file that starts at a queue offset.

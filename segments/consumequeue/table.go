@@ -86,6 +86,8 @@ type Table struct {
 	shards [tableShards]atomic.Pointer[shard] // each map is never changed once it is published
 	count  atomic.Int64
 
+	onDamage atomic.Pointer[func(messages.QueueKey, error)]
+
 	mu      sync.Mutex // Create and Destroy; not on the way of a put, a read or a look-up
 	ignored []string
 }
@@ -225,6 +227,9 @@ func (t *Table) publish(queues []*Queue) {
 		t.count.Add(1)
 	}
 }
+
+// OnDamage has fn told, once a queue, of damage that a reader meets from now on; on the reader's goroutine, before it has the error.
+func (t *Table) OnDamage(fn func(messages.QueueKey, error)) { t.onDamage.Store(&fn) }
 
 func (t *Table) ignore(name string) {
 	t.mu.Lock()

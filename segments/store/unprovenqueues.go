@@ -48,6 +48,10 @@ func (d *queueDoubt) mark(from messages.PhysicalOffset, cause error) error {
 	return nil
 }
 
+// MarkQueuesDamaged has the next start, also one after a clean stop, look at all consume queues from end to end, and build again from the log
+// what is not sound. For damage that is met while the store is open. When it returns nil that survives a power cut. Safe for concurrent use.
+func (s *Store) MarkQueuesDamaged(cause error) error { return s.doubt.mark(s.Log.End(), cause) }
+
 // load reads the marker. One that can't be read as such means all queues.
 func (d *queueDoubt) load() error {
 	var err error

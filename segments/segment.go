@@ -153,6 +153,14 @@ func (s *Segment) Populate(off, n int64) error {
 // LetGo makes syncing [off, off+n) cheaper, which nobody writes to any more; see vfs.Mapping.
 func (s *Segment) LetGo(off, n int64) error { return s.mapping.LetGo(off, n) }
 
+// Forget has the system take back the memory of [off, off+n), which is synced: who reads there after all waits for the disk.
+func (s *Segment) Forget(off, n int64) error {
+	if err := s.mapping.LetGo(off, n); err != nil {
+		return err
+	}
+	return vfs.Forget(s.file, off, n)
+}
+
 // Lock keeps the segment's pages in memory, Unlock lets them go; see vfs.Mapping.
 func (s *Segment) Lock() error { return s.mapping.Lock() }
 

@@ -2,6 +2,7 @@ package system_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,7 +108,10 @@ func TestADeletionIsCutOffAnywhere(t *testing.T) {
 	}
 	read(t, s, topicT, 0, 5)
 	var cuts []*memfs.Disk
+	var mu sync.Mutex // the allocator may be making a segment meanwhile
 	base.Inject(func(op memfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if op.Kind.Changes() {
 			cuts = append(cuts, base.Crash(uint64(len(cuts))))
 		}

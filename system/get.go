@@ -42,6 +42,9 @@ func (s *Store) Get(ctx context.Context, m messages.GetMessage) (*messages.GetRe
 	if err := s.readable(); err != nil {
 		return nil, err
 	}
+	if !s.read.Load() {
+		s.read.Store(true)
+	}
 	r := getPool.Get().(*messages.GetResult)
 	r.OnRelease = recycleResult
 	q := s.queues.Lookup(m.Queue)

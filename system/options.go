@@ -111,6 +111,7 @@ type Replication struct {
 	HAHousekeeping time.Duration // haHousekeepingInterval: silence that ends a connection; default 20 s
 	HABatchBytes   int           // haTransferBatchSize; default 32 KiB
 	HAFallbehind   int64         // haSlaveFallbehindMax: a slave that lacks more does not count; default 256 MiB
+	HAUnreadMemory int64         // of the end of a slave's log stay in memory while nobody reads there; default 256 MiB, -1: what the system leaves
 	SlaveTimeout   time.Duration // slaveTimeout: the longest that a put of a SyncMaster waits for a slave; default 3 s
 
 	// Group makes the store a replica of a group: a SyncMaster is its leader, a Slave follows it (package system/cluster sees to that).
@@ -136,6 +137,7 @@ func (o Options) Defaults() Options {
 	def(&o.HAHousekeeping, 20*time.Second)
 	def(&o.HABatchBytes, 32<<10)
 	def(&o.HAFallbehind, 256<<20)
+	def(&o.HAUnreadMemory, 256<<20)
 	def(&o.SlaveTimeout, 3*time.Second)
 	o.TransientPool.defaults()
 	def(&o.MaxLightQueues, 20_000)
@@ -232,6 +234,7 @@ func (o Options) Validate() error {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}
 	check(o.HABatchBytes > 0 && o.HAFallbehind > 0, "a limit of replication is not above 0")
+	check(o.HAUnreadMemory >= -1, "HAUnreadMemory is %d: at least -1", o.HAUnreadMemory)
 	check(o.Role == messages.Slave || o.HAMaster == "", "HAMaster is %s, but the role is %v", o.HAMaster, o.Role)
 	check(o.Group == nil || o.Role == messages.Slave || o.Role == messages.SyncMaster && o.HAListen != "",
 		"a store of a Group is a Slave, or a SyncMaster with HAListen")

@@ -64,6 +64,8 @@ type Store struct {
 
 	dispatched *atomic.Int64 // physical offset below which everything is built
 
+	read atomic.Bool // somebody has got messages
+
 	group groupState
 
 	transactions atomic.Pointer[Transactions]

@@ -155,7 +155,7 @@ func (s *Store) spawnFlusher() error {
 		Mailbox: mb, Urgent: syncFlush, Bell: s.flushBell, Advanced: s.bellsOf(true),
 		Disk: s.files.Disk, Log: s.log, CheckpointPath: s.files.Params.CheckpointPath(), Checkpoint: s.files.Checkpoint,
 		Flushed: s.log.End(), Interval: s.opt.FlushInterval, LeastPages: s.opt.FlushLeastPages,
-		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, OnFailed: s.onFailed, Logger: s.opt.Logger,
+		ThoroughInterval: s.opt.FlushThorough, SyncTimeout: s.opt.SyncFlushTimeout, Unread: s.forgettable(), OnFailed: s.onFailed, Logger: s.opt.Logger,
 	})
 	_, err := s.cast.spawn(actors.RoleFlusher, s.flushed, mb)
 	return err

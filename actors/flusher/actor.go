@@ -41,6 +41,10 @@ type Config struct {
 	// Advanced are rung when FlushedTo has moved.
 	Advanced []*actors.Bell
 
+	// Unread, when set, is asked after a sync, on the goroutine of the syncs, up to where nobody is expected to read the log: its memory
+	// is given back to the system. It must not block.
+	Unread func() messages.PhysicalOffset
+
 	// OnFailed is told of a sync that has failed, on the goroutine of the syncs: also when something else has failed before, or the
 	// actor has stopped. It must not block.
 	OnFailed func(messages.Failed)
@@ -76,6 +80,8 @@ type Actor struct {
 	queued   []messages.FlushNow // come in since it began
 	saves    []messages.FlushNow // what the checkpoint that is being written will answer
 
+	forgotten messages.PhysicalOffset // its memory has been given back below; the goroutine of the syncs only
+
 	deadline   *time.Timer // nil: not set
 	deadlineAt time.Time
 	tick       *time.Timer
@@ -94,7 +100,7 @@ func New(cfg Config) *Actor {
 	}
 	a := &Actor{
 		cfg: cfg, flushed: cfg.Flushed, values: cfg.Checkpoint, saved: cfg.Checkpoint, thorough: time.Now(),
-		FlushedTo: new(atomic.Int64), Syncs: actors.NewHistogram(actors.OperationBounds()...),
+		forgotten: cfg.Flushed, FlushedTo: new(atomic.Int64), Syncs: actors.NewHistogram(actors.OperationBounds()...),
 	}
 	a.FlushedTo.Store(int64(cfg.Flushed))
 	return a
@@ -214,6 +220,9 @@ func (a *Actor) syncer(jobs <-chan job) {
 				a.cfg.OnFailed(messages.Failed{Role: string(actors.RoleFlusher), Cause: err})
 				return nil
 			})
+		}
+		if err == nil {
+			a.forget(to)
 		}
 		done := synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err}
 		if mb := a.cfg.Mailbox; mb != nil {

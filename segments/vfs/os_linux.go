@@ -54,6 +54,15 @@ func (f *osFile) DataFrom(off int64) (int64, error) {
 	return at, rangeError("look for data in", f.name, off, size-off, err)
 }
 
+// Forget drops whole pages only, and those that are clean and not mapped.
+func (f *osFile) Forget(off, n int64) error {
+	err := checkSpan(off, n, 1<<62)
+	if err == nil && n > 0 {
+		err = withFD(f.conn, func(fd int) error { return unix.Fadvise(fd, off, n, unix.FADV_DONTNEED) })
+	}
+	return rangeError("forget", f.name, off, n, err)
+}
+
 func blockBytes(st *unix.Statfs_t) int64 {
 	if st.Frsize > 0 {
 		return int64(st.Frsize) //nolint:unconvert // differs by platform

@@ -5,13 +5,16 @@ import (
 	"io/fs"
 )
 
-// A disk or file may know more than it has to; SyncTree and DataFrom make use of it.
+// A disk or file may know more than it has to; SyncTree, DataFrom and Forget make use of it.
 type (
 	treeSyncer interface {
 		SyncTree(dir string) (bool, error)
 	}
 	dataFinder interface {
 		DataFrom(off int64) (int64, error)
+	}
+	forgetter interface {
+		Forget(off, n int64) error
 	}
 )
 
@@ -32,6 +35,15 @@ func DataFrom(f File, off int64) (int64, error) {
 	}
 	size, err := f.Size()
 	return min(off, size), err
+}
+
+// Forget has the system take back the memory in which it keeps [off, off+n) of a file: what is read there again comes from the disk.
+// What is changed and not on the disk yet stays, and so does what is mapped. A disk that cannot do it does nothing.
+func Forget(f File, off, n int64) error {
+	if d, ok := f.(forgetter); ok {
+		return d.Forget(off, n)
+	}
+	return nil
 }
 
 // ListIfThere lists a folder; one that is missing is empty.

@@ -29,8 +29,20 @@ var replicationKeys = []keyDef{
 		integer(func(c *Config) *int { return &c.Store.HABatchBytes }, 1, math.MaxInt32)},
 	{"haSlaveFallbehindMax", "268435456", "bytes that a slave may lack and still count for puts that wait for one",
 		number(func(c *Config) *int64 { return &c.Store.HAFallbehind }, 1, math.MaxInt64)},
+	{"haUnreadMemory", "268435456", "bytes of the end of its log that a slave keeps in memory while nobody reads there; 0: what the system leaves",
+		unreadMemory},
 	{"slaveTimeout", "3000", "ms that a put waits for a slave under SYNC_MASTER",
 		millis(func(c *Config) *time.Duration { return &c.Store.SlaveTimeout })},
+}
+
+// unreadMemory takes 0, which means any here, for -1, as 0 is the default in the options.
+func unreadMemory(c *Config, value string) error {
+	n := &c.Store.HAUnreadMemory
+	err := number(func(*Config) *int64 { return n }, 0, math.MaxInt64)(c, value)
+	if err == nil && *n == 0 {
+		*n = -1
+	}
+	return err
 }
 
 func role(c *Config, value string) error {

@@ -12,7 +12,7 @@ import (
 
 func TestTheKeysOfReplication(t *testing.T) {
 	c, err := load(t, "brokerRole=SLAVE\nbrokerId=2\nhaMasterAddress=10.0.0.1:10912\nhaFullCopy=true\nhaSendHeartbeatInterval=1000\n"+
-		"haHousekeepingInterval=9000\nhaTransferBatchSize=65536\nhaSlaveFallbehindMax=1000\nslaveTimeout=700\nbrokerIP1=127.0.0.1\n")
+		"haHousekeepingInterval=9000\nhaTransferBatchSize=65536\nhaSlaveFallbehindMax=1000\nslaveTimeout=700\nhaUnreadMemory=0\nbrokerIP1=127.0.0.1\n")
 	require.NoError(t, err)
 	require.NoError(t, c.Finish())
 	require.Empty(t, c.Ignored)
@@ -27,6 +27,7 @@ func TestTheKeysOfReplication(t *testing.T) {
 	require.Equal(t, 65536, c.Store.HABatchBytes)
 	require.EqualValues(t, 1000, c.Store.HAFallbehind)
 	require.Equal(t, 700*time.Millisecond, c.Store.SlaveTimeout)
+	require.EqualValues(t, -1, c.Store.HAUnreadMemory)
 
 	for text, listens := range map[string]string{
 		"":                          "", // a node that is told nothing shows its log to nobody

@@ -3,6 +3,8 @@
 // runtime's monitor: it sleeps while a process has nothing to do, any system call that is announced wakes it, and for a node that answers
 // one message at a time it was a sixth of the CPU time (docs/PERFORMANCE.md).
 //
+// A goroutine that reads gives way to the readers of other connections when it has not had to wait for a while (docs/PERFORMANCE.md).
+//
 // Where that can't be had (TLS, other systems, the race detector, which learns of the order from package net) the connection is used as
 // it is.
 package socket

@@ -3,6 +3,7 @@ package socket
 import (
 	"net"
 	"syscall"
+	"time"
 )
 
 // directBytes is the most that a call copies without the runtime's knowledge: the collector waits for it.
@@ -13,14 +14,20 @@ type Socket struct {
 	conn   net.Conn
 	direct syscall.RawConn // nil: the connection is used as it is
 
-	in  transfer
-	out transfer
+	in    transfer
+	out   transfer
+	since time.Time // reads have found something at once ever since; zero: the last one has waited
 }
+
+// turnTime is how long a reader goes on that finds something each time. A peer with many requests under way sends the next ones while those
+// before are being handled, and the reader would not wait for anything until the runtime takes its processor away, after 10 ms.
+const turnTime = 500 * time.Microsecond
 
 // transfer is the call under way in one direction.
 type transfer struct {
 	bufs [][]byte
 	wait bool // until the peer has sent, or taken, something
+	had  bool // it has waited
 	n    int
 	err  syscall.Errno
 	call func(fd uintptr) bool // bound once
@@ -41,14 +48,32 @@ func Of(conn net.Conn) *Socket {
 // done notes what a call has done, and tells whether it is over.
 func (t *transfer) done(n int, err syscall.Errno) bool {
 	t.n, t.err = n, err
-	return err != syscall.EAGAIN || !t.wait
+	over := err != syscall.EAGAIN || !t.wait
+	t.had = t.had || !over
+	return over
 }
 
-// Read implements io.Reader.
+// turn has the reader give way now and then to those whose connections have something to read too.
+func (s *Socket) turn() {
+	waited := s.in.had
+	s.in.had = false
+	switch {
+	case waited:
+		s.since = time.Time{}
+	case s.since.IsZero():
+		s.since = time.Now()
+	case time.Since(s.since) >= turnTime:
+		s.since = time.Time{}
+		giveWay()
+	}
+}
+
+// Read implements io.Reader. A reader that never has to wait lets others read in between.
 func (s *Socket) Read(b []byte) (int, error) {
 	if s.direct == nil || len(b) == 0 {
 		return s.conn.Read(b)
 	}
+	s.turn()
 	t := &s.in
 	b = b[:min(len(b), directBytes)]
 	t.bufs, t.wait = append(t.bufs[:0], b), true

@@ -224,3 +224,32 @@ func TestAListOfChecksumsThatSaysNothing(t *testing.T) {
 	_, _, err := run("store", "backup", dir, dest, "--params", params)
 	require.ErrorContains(t, err, dest)
 }
+
+// TestTheLastFileOfABackupIsComparedToo: of a small store it is the only one.
+func TestTheLastFileOfABackupIsComparedToo(t *testing.T) {
+	dir, params := unpack(t, golden.Load("basic"))
+	dest := filepath.Join(t.TempDir(), "copy")
+	for range 2 {
+		_, _, err := run("store", "backup", dir, dest, "--params", params)
+		require.NoError(t, err)
+		_, _, err = run("store", "restore", dest, filepath.Join(t.TempDir(), "back"), "--params", params)
+		require.NoError(t, err)
+	}
+	segments, err := filepath.Glob(filepath.Join(dest, "commitlog", "*"))
+	require.NoError(t, err)
+	require.Len(t, segments, 1)
+	f, err := os.OpenFile(segments[0], os.O_RDWR, 0)
+	require.NoError(t, err)
+	was := make([]byte, 1)
+	_, err = f.ReadAt(was, 100)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte{^was[0]}, 100)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	back := filepath.Join(t.TempDir(), "back")
+	_, _, err = run("store", "restore", dest, back, "--params", params)
+	require.ErrorIs(t, err, storebackup.ErrChecksum)
+	require.NoError(t, os.Remove(segments[0]))
+	_, _, err = run("store", "restore", dest, back+"2", "--params", params)
+	require.ErrorIs(t, err, storebackup.ErrChecksum)
+}

@@ -28,11 +28,13 @@ type osDisk struct{}
 // operation and the path; a call that a signal interrupts is made again.
 func New() Disk { return osDisk{} }
 
+// Open waits for nobody: without O_NONBLOCK, which means nothing for a regular file, a named pipe would keep it until it has a writer.
 func (osDisk) Open(name string, writable bool) (File, error) {
 	flag := os.O_RDONLY
 	if writable {
 		flag = os.O_RDWR
 	}
+	flag |= syscall.O_NONBLOCK
 	f, err := os.OpenFile(name, flag, 0)
 	if err != nil {
 		return nil, pathError("open", name, err)

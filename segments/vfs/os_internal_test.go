@@ -133,3 +133,14 @@ func TestFailedAllocateKeepsTheLength(t *testing.T) {
 	require.Equal(t, int64(10), n)
 	require.NoError(t, f.Close())
 }
+
+// TestANamedPipeIsRefused: what reads a store must not wait for somebody to write into it.
+func TestANamedPipeIsRefused(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "00000000000000000000")
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	for _, writable := range []bool{false, true} {
+		_, err := New().Open(name, writable)
+		require.ErrorIs(t, err, errNotRegular)
+		require.ErrorContains(t, err, name)
+	}
+}

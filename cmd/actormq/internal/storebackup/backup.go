@@ -66,6 +66,9 @@ func Backup(ctx context.Context, p store.Params, to string, tell Progress) (Done
 	if err := recoverCopy(p, to, &done); err != nil {
 		return done, err
 	}
+	if err := l.sumLast(ctx, p, to); err != nil {
+		return done, err
+	}
 	l.Unfinished = false
 	return done, l.write(to)
 }

@@ -78,6 +78,27 @@ func fill(ctx context.Context, in io.ReaderAt, out *os.File, hash io.Writer, n, 
 	return nil
 }
 
+// sumFile is the SHA-256 of a file.
+func sumFile(ctx context.Context, name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash, block := sha256.New(), make([]byte, blockBytes)
+	for ctx.Err() == nil {
+		n, err := f.Read(block)
+		_, _ = hash.Write(block[:n]) // never an error
+		if errors.Is(err, io.EOF) {
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
 // treeDepth bounds the folders below one that is copied: a link may lead back.
 const treeDepth = 8
 

@@ -14,9 +14,6 @@ import (
 // Restore copies a backup to a directory that is empty or not there, after it has compared the commit-log files with their checksums. The
 // log gets its name at last: a node does not start on a part of it (store.ErrNoLog).
 func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
-	if err := isStore(p.Dir); err != nil {
-		return Done{}, err
-	}
 	l, err := readList(p.Dir)
 	if err != nil {
 		return Done{}, err
@@ -24,6 +21,9 @@ func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Don
 	if l.Unfinished {
 		return Done{}, fmt.Errorf("%s: %w: actormq store backup %s %s goes on with it; without that store a node can be started on what there is",
 			p.Dir, ErrUnfinished, l.Source, p.Dir)
+	}
+	if err := isStore(p.Dir); err != nil {
+		return Done{}, err
 	}
 	entries, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -48,9 +48,11 @@ func restoreLog(ctx context.Context, p store.Params, to string, l *list, tell Pr
 	if err != nil {
 		return Done{}, err
 	}
-	for name := range l.Segments {
-		if !slices.Contains(names, name) {
-			return Done{}, fmt.Errorf("%s is missing: %w", name, ErrChecksum)
+	for _, sums := range []map[string]string{l.Segments, l.Last} {
+		for name := range sums {
+			if !slices.Contains(names, name) {
+				return Done{}, fmt.Errorf("%s is missing: %w", name, ErrChecksum)
+			}
 		}
 	}
 	part := filepath.Join(to, logName+".part")
@@ -60,7 +62,7 @@ func restoreLog(ctx context.Context, p store.Params, to string, l *list, tell Pr
 	for i, name := range names {
 		tell.files(i, len(names), p.SegmentBytes)
 		sum, err := copyFile(ctx, filepath.Join(p.Dir, logName, name), filepath.Join(part, name), -1)
-		if want := l.Segments[name]; err == nil && want != "" && want != sum {
+		if want := l.sum(name); err == nil && want != "" && want != sum {
 			err = fmt.Errorf("%s: %w", name, ErrChecksum)
 		}
 		if err != nil {

@@ -1,6 +1,8 @@
 package storebackup
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/actormq/actormq/segments/store"
 )
 
 // listName is the file with the checksums.
@@ -20,6 +24,8 @@ const promotedName = "promoted.json"
 type list struct {
 	Source   string            `json:"source"`
 	Segments map[string]string `json:"segments"` // commit-log files that will not change: their SHA-256
+	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them.
+	Last map[string]string `json:"last,omitempty"`
 	// Unfinished: the copy has not all yet, or is not recovered.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
@@ -51,6 +57,28 @@ func (l *list) keep(dir string, names []string) error {
 	}
 	return l.write(dir)
 }
+
+// sumLast takes the checksums of the files that Segments does not have, of a copy that is whole.
+func (l *list) sumLast(ctx context.Context, p store.Params, dir string) error {
+	p.Dir = dir
+	names, err := segmentNames(p)
+	if err != nil {
+		return err
+	}
+	l.Last = map[string]string{}
+	for _, name := range names {
+		if l.Segments[name] != "" {
+			continue
+		}
+		if l.Last[name], err = sumFile(ctx, filepath.Join(dir, logName, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum is the checksum of a file of the log, empty when none was taken.
+func (l *list) sum(name string) string { return cmp.Or(l.Segments[name], l.Last[name]) }
 
 // write replaces the file as a whole.
 func (l list) write(dir string) error {

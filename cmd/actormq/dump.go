@@ -86,11 +86,18 @@ func runDump(c *cobra.Command, dir string, f dumpFlags) error {
 	return writeOutput(c.OutOrStdout(), f.json, func(w io.Writer) error { return storedump.Dump(w, disk, o) })
 }
 
-// writeOutput writes a file as a whole: under its name there is never a part of a dump. A dump that says that the store
+// writeOutput writes a file as a whole: under its name there is never a part of a dump. What is no regular file is written to as it is. A dump that says that the store
 // cannot be loaded is whole too.
 func writeOutput(stdout io.Writer, name string, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
+	}
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // /dev/null, a pipe: a rename would put a file in its place
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,4 +182,25 @@ func TestDumpTellsWhatRecoveryFinds(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, stderr, "damage in the log")
 	require.Contains(t, stderr, "bad body CRC")
+}
+
+// TestADumpPutsNoFileInThePlaceOfADevice: root who dumped to /dev/null had a file there afterwards, and so had every other program.
+func TestADumpPutsNoFileInThePlaceOfADevice(t *testing.T) {
+	dir, params := unpack(t, golden.Load("basic"))
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a writer
+	require.NoError(t, err)
+	defer reader.Close()
+	read := make(chan error, 1)
+	go func() {
+		var v map[string]any
+		read <- json.NewDecoder(reader).Decode(&v)
+	}()
+	_, _, err = run("store", "dump", dir, "--json", pipe, "--params", params, "--no-index")
+	require.NoError(t, err)
+	st, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, st.Mode().Type())
+	require.NoError(t, <-read)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/actormq/actormq/messages"
@@ -26,11 +27,8 @@ const (
 	warmDenseBytes = 256 << 10
 )
 
-// getPool recycles results, getScratch the units of a get.
-var (
-	getPool    = sync.Pool{New: func() any { return new(messages.GetResult) }}
-	getScratch = sync.Pool{New: func() any { return new([unitsAPart]consumequeue.Unit) }}
-)
+// getPool recycles results.
+var getPool = sync.Pool{New: func() any { return new(messages.GetResult) }}
 
 // Get reads messages of a queue from an offset on, as many as the request and the store's limits allow (spec/store.md
 // §7.2–7.3). It takes no lock and sends no message; it never waits for the writer. The caller releases the result, when
@@ -47,13 +45,18 @@ func (s *Store) Get(ctx context.Context, m messages.GetMessage) (*messages.GetRe
 	}
 	r := getPool.Get().(*messages.GetResult)
 	r.OnRelease = recycleResult
-	q := s.queues.Lookup(m.Queue)
+	units, kept := s.units.Get().(*consumequeue.Reader)
+	if !kept {
+		units = new(consumequeue.Reader)
+	}
+	defer s.units.Put(units)
+	q := units.Lookup(s.queues, m.Queue)
 	if q == nil {
 		r.Status = messages.NoMessageInQueue // NO_MATCHED_LOGIC_QUEUE, which the original never says either, means the same
 		r.NextOffset = (&get{store: s, m: m}).correct(0)
 		return r, nil
 	}
-	g := get{store: s, q: q, m: m, r: r, end: s.log.End()}
+	g := get{store: s, q: q, units: units, m: m, r: r, end: s.log.End()}
 	g.limit()
 	if g.locate() {
 		if err := g.scan(); err != nil {
@@ -70,6 +73,7 @@ func recycleResult(r *messages.GetResult) { getPool.Put(r) }
 type get struct {
 	store *Store
 	q     *consumequeue.Queue
+	units *consumequeue.Reader
 	m     messages.GetMessage
 	r     *messages.GetResult
 	end   messages.PhysicalOffset // of the log
@@ -127,32 +131,46 @@ func (g *get) scan() (err error) {
 			err = vfs.FaultError("read the commit log", r)
 		}
 	}()
-	buf := getScratch.Get().(*[unitsAPart]consumequeue.Unit)
-	defer getScratch.Put(buf)
 	limit := max(minExamined, g.m.MaxMessages)
 	for examined := 0; examined < limit; {
-		n, err := g.q.Read(g.r.NextOffset, buf[:min(g.part(), limit-examined)])
+		units, err := g.units.Read(g.q, g.r.NextOffset, min(g.part(), limit-examined))
 		if errors.Is(err, consumequeue.ErrBelowMin) || errors.Is(err, consumequeue.ErrChanged) {
 			if examined == 0 { // cleaned or cut between locate and here
 				g.r.Status, g.r.NextOffset = messages.OffsetFoundNull, g.correct(max(g.m.Offset, g.q.Min()))
 			}
 			return nil // what was found so far is the answer
 		}
-		if err != nil || n == 0 {
+		if err != nil || len(units) == 0 {
 			return err
 		}
-		for i, u := range buf[:n] {
-			if !g.look(u) {
-				return nil
-			}
-			if i == 0 {
-				g.ahead(buf[1:n])
-			}
-			g.r.NextOffset++
-			examined++
+		if !g.lookAt(units) {
+			return nil
 		}
+		examined += len(units)
 	}
 	return nil
+}
+
+// lookAt examines units that follow one another; false when the result is full.
+func (g *get) lookAt(units []consumequeue.Unit) bool {
+	if first := units[0]; first.PhysicalOffset >= g.skipTo && g.m.Tags == nil && g.record(first) != nil {
+		g.ahead(units)
+	}
+	for done := 0; done < len(units); {
+		if n := g.take(units[done:]); n > 0 {
+			done += n
+			continue
+		}
+		if !g.look(units[done]) {
+			return false
+		}
+		if g.m.Tags != nil && done == 0 {
+			g.ahead(units[1:])
+		}
+		g.r.NextOffset++
+		done++
+	}
+	return true
 }
 
 // part is how many units are read next: without a filter no more than will be used, and the one that shows that the result is full.
@@ -162,6 +180,42 @@ func (g *get) part() int {
 	}
 	more := min(g.m.MaxMessages, g.store.opt.MaxTransferMessages) - len(g.r.Records) + 1
 	return min(max(more, 1), unitsAPart)
+}
+
+// take adds the records of these units to the result as long as there is nothing to decide: no filter, the segment is held, the record is whole,
+// in its place and none that stands for a lost one, there is room, and all is near. It returns how many; look decides on the next one.
+func (g *get) take(units []consumequeue.Unit) (n int) {
+	if g.m.Tags != nil || g.skipTo != 0 {
+		return 0
+	}
+	r, log, at := g.r, g.held.Bytes, g.heldAt
+	near := max(at, g.end-messages.PhysicalOffset(g.store.memoryBytes))
+	records, bytes := slices.Grow(r.Records, len(units)), r.Bytes
+	for ; n < len(units); n++ {
+		u := &units[n]
+		from, size := u.PhysicalOffset-at, int(u.Size)
+		to := from + messages.PhysicalOffset(size)
+		if u.PhysicalOffset < near || to > messages.PhysicalOffset(len(log)) ||
+			len(records) > 0 && (len(records) >= g.near.messages || bytes+size > g.near.bytes) {
+			break
+		}
+		raw := log[from:to:to]
+		if !record.IsPlainAt(raw, u.PhysicalOffset) {
+			break
+		}
+		records = append(records, raw)
+		bytes += size
+	}
+	if n == 0 {
+		return 0
+	}
+	if len(r.Records) == 0 {
+		r.Oldest = int64(g.end - units[0].PhysicalOffset)
+	}
+	r.Behind = int64(g.end - units[n-1].PhysicalOffset)
+	r.Records, r.Bytes, r.Status = records, bytes, messages.Found
+	r.NextOffset += messages.QueueOffset(n)
+	return n
 }
 
 // look examines one unit; false when the result is full before it.
@@ -226,27 +280,14 @@ func (g *get) hold(off messages.PhysicalOffset) bool {
 	return true
 }
 
-// ahead fetches into the cache what will be looked at of these units' records.
+// ahead fetches into the cache what will be looked at of these units' records, and, where the reader goes on, the heads of those which
+// the next get will look at: the processor waits for them while it is at something else.
 func (g *get) ahead(units []consumequeue.Unit) {
 	switch {
 	case g.m.WillRead && g.warm(units):
 	case g.m.Tags == nil:
-		g.warmHeads(units)
+		g.units.Fetch(g.held.Bytes, g.heldAt, record.PlaceBytes)
 	}
-}
-
-// warmHeads touches the heads of these units' records: loads that do not depend on each other, for which the processor waits
-// at the same time, where a check of one record after the other waits for each.
-func (g *get) warmHeads(units []consumequeue.Unit) {
-	b, at := g.held.Bytes, g.heldAt
-	var sum byte
-	for i := range units {
-		from := uint64(units[i].PhysicalOffset - at)
-		if from < uint64(len(b)) && uint64(len(b))-from >= record.MinBytes {
-			sum ^= b[from] ^ b[from+record.PlaceBytes-1]
-		}
-	}
-	g.touched = sum
 }
 
 // warm touches what the records of these units lie in, line by line: one stream of loads that the processor fetches ahead, where

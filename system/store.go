@@ -40,6 +40,7 @@ type Store struct {
 
 	admission *admission
 	puts      sync.Pool                  // of messages.PutMessage: the envelopes of puts with their encode buffers
+	units     sync.Pool                  // of consumequeue.Reader: what gets have read of the queues, some of it ahead
 	onPlaced  func(*messages.PutMessage) // placed, bound once
 	writer    *mailbox.Combining
 	pullHold  actors.Peer

@@ -30,7 +30,7 @@ func (g *Glance) Close() {
 func (g *Glance) At(at messages.QueueOffset, dst *[1]Unit) (n int, err error) {
 	q := g.queue
 	if g.file != nil && g.holds(int64(at)) {
-		if ok, err := q.glance(g.tail, g.file, int64(at), &dst[0]); err == nil && ok {
+		if n, err := q.glance(g.tail, g.file, int64(at), dst[:]); n == 1 && err == nil {
 			return 1, nil
 		}
 	}
@@ -67,7 +67,7 @@ func (g *Glance) keep(at int64) {
 	}
 }
 
-// lookAround maps a file for those who look at single units here and there, a search for example: a look then takes no
+// lookAround maps a file for those who look at single units here and there, a search for example, or read on for long: neither then takes a
 // system call. Where it can't be mapped, they go on reading pages. Whoever holds the lock of the file's page calls it.
 func (f *openFile) lookAround() {
 	if f.mapped.Load() != nil {
@@ -89,33 +89,35 @@ func (f *openFile) unmap() error {
 	return nil
 }
 
-// glance reads one unit of a mapped file; ok is false when it is not mapped as far as that. It may fault.
-func (q *Queue) glance(t *tail, f *openFile, at int64, dst *Unit) (ok bool, err error) {
+// glance reads units of a mapped file from at on, as many as there are up to one that is damaged; none when it is not mapped as far as
+// that. It may fault.
+func (q *Queue) glance(t *tail, f *openFile, at int64, dst []Unit) (n int, err error) {
 	m, off := f.mapped.Load(), (at-f.key.start)*UnitBytes
-	if m == nil || off+UnitBytes > int64(len((*m).Bytes())) {
-		return false, nil
+	if m == nil {
+		return 0, nil
 	}
-	*dst = DecodeUnit((*m).Bytes()[off:])
-	switch {
-	case q.tail.Load() != t:
-		return true, q.fail("read", ErrChanged)
-	case !dst.Valid():
-		return true, q.met(q.corrupt(f.key.start, at, ErrUnit))
+	b := (*m).Bytes()
+	if off+int64(len(dst))*UnitBytes > int64(len(b)) {
+		return 0, nil
 	}
-	return true, nil
+	n = decodeValid(dst, b[off:])
+	if q.tail.Load() != t {
+		return 0, q.fail("read", ErrChanged)
+	}
+	return n, q.sawUnits(n, len(dst), f, at)
 }
 
 // guardedGlance is glance; a fault is an error, as what a read of the file would have said.
-func (q *Queue) guardedGlance(t *tail, f *openFile, at int64, dst *Unit) (ok bool, err error) {
+func (q *Queue) guardedGlance(t *tail, f *openFile, at int64, dst []Unit) (n int, err error) {
 	err = vfs.Guard("read a consume queue's file", func() (err error) {
-		ok, err = q.glance(t, f, at, dst)
+		n, err = q.glance(t, f, at, dst)
 		return err
 	})
 	switch {
 	case q.tail.Load() != t:
-		return true, q.fail("read", ErrChanged)
+		return 0, q.fail("read", ErrChanged)
 	case errors.Is(err, vfs.ErrFault):
-		return true, q.fail("read "+f.Name(), err)
+		return 0, q.fail("read "+f.Name(), err)
 	}
-	return ok, err
+	return n, err
 }

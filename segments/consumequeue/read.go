@@ -67,11 +67,25 @@ func (q *Queue) readPart(t *tail, at int64, dst []Unit) (int, error) {
 
 // decode reads the units of b, all of which are valid.
 func decode(dst []Unit, b []byte) int {
-	n := len(b) / UnitBytes
-	for i := range n {
-		dst[i] = DecodeUnit(b[i*UnitBytes:])
+	dst = dst[:min(len(dst), len(b)/UnitBytes)]
+	for i := range dst {
+		dst[i] = decodeUnit((*[UnitBytes]byte)(b))
+		b = b[UnitBytes:]
 	}
-	return n
+	return len(dst)
+}
+
+// decodeValid is decode up to the first unit that is none.
+func decodeValid(dst []Unit, b []byte) int {
+	dst = dst[:min(len(dst), len(b)/UnitBytes)]
+	for i := range dst {
+		u := decodeUnit((*[UnitBytes]byte)(b))
+		if !u.Valid() {
+			return i
+		}
+		dst[i], b = u, b[UnitBytes:]
+	}
+	return len(dst)
 }
 
 // readFile reads up to a page of units, those below end, from the file that holds at. The pread may have met a file that
@@ -86,14 +100,12 @@ func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 		return 0, q.fail("read", err)
 	}
 	defer q.table.files.release(f)
-	if len(dst) == 1 {
-		if ok, err := q.guardedGlance(t, f, at, &dst[0]); err != nil {
-			return 0, err
-		} else if ok {
-			return 1, nil
+	end = min(end, start+q.table.units)
+	if f.mapped.Load() != nil {
+		if n, err := q.guardedGlance(t, f, at, dst[:min(int64(len(dst)), end-at)]); n > 0 || err != nil {
+			return n, err
 		}
 	}
-	end = min(end, start+q.table.units)
 	if f.page.mu.TryLock() { // who reads on finds the rest of the page that was read before
 		defer f.page.mu.Unlock()
 		return q.readPage(t, f, &f.page, at, end, dst)
@@ -118,7 +130,7 @@ var spare = sync.Pool{New: func() any { return new(page) }}
 // readPage fills dst from a page, which is read when it does not have the units at at.
 func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Unit) (int, error) {
 	if p.of != t || at < p.first || at >= p.first+p.units {
-		if p.of == t && at != p.first+p.units && len(dst) == 1 && p == &f.page {
+		if p.of == t && p == &f.page && (at == p.first+p.units && p.units == mostUnits || at != p.first+p.units && len(dst) == 1) {
 			f.lookAround()
 		}
 		if err := q.fillPage(t, f, p, at, end); err != nil {
@@ -129,15 +141,17 @@ func (q *Queue) readPage(t *tail, f *openFile, p *page, at, end int64, dst []Uni
 		p.of = nil
 		return 0, q.fail("read", ErrChanged)
 	}
-	n := min(int64(len(dst)), p.first+p.units-at)
-	for i := range n {
-		u := DecodeUnit(p.buf[(at-p.first+i)*UnitBytes:])
-		if !u.Valid() {
-			return int(i), q.met(q.corrupt(f.key.start, at+i, ErrUnit))
-		}
-		dst[i] = u
+	dst = dst[:min(int64(len(dst)), p.first+p.units-at)]
+	n := decodeValid(dst, p.buf[(at-p.first)*UnitBytes:])
+	return n, q.sawUnits(n, len(dst), f, at)
+}
+
+// sawUnits tells of damage where fewer units of a file are valid, from at on, than there must be.
+func (q *Queue) sawUnits(n, want int, f *openFile, at int64) error {
+	if n < want {
+		return q.met(q.corrupt(f.key.start, at+int64(n), ErrUnit))
 	}
-	return int(n), nil
+	return nil
 }
 
 // fillPage reads the units [at, end) of a file, as many as fit.

@@ -30,7 +30,7 @@ func (u Unit) End() messages.PhysicalOffset {
 
 // Valid tells whether the unit can name a record: it is neither zeros nor a filler, and its numbers make sense.
 func (u Unit) Valid() bool {
-	return u.PhysicalOffset >= 0 && u.Size > 0 && !u.isFiller() && u.PhysicalOffset <= math.MaxInt64-math.MaxInt32
+	return uint64(u.PhysicalOffset) <= math.MaxInt64-math.MaxInt32 && u.Size > 0 && !u.isFiller()
 }
 
 func (u Unit) isFiller() bool { return u.PhysicalOffset == 0 && u.Size == fillerSize }
@@ -43,10 +43,11 @@ func (u Unit) AppendTo(dst []byte) []byte {
 }
 
 // DecodeUnit reads a unit; b holds UnitBytes bytes at least. Whether it makes sense is said by Valid.
-func DecodeUnit(b []byte) Unit {
-	_ = b[UnitBytes-1]
+func DecodeUnit(b []byte) Unit { return decodeUnit((*[UnitBytes]byte)(b)) }
+
+func decodeUnit(b *[UnitBytes]byte) Unit {
 	return Unit{
-		PhysicalOffset: messages.PhysicalOffset(binary.BigEndian.Uint64(b)),
+		PhysicalOffset: messages.PhysicalOffset(binary.BigEndian.Uint64(b[:])),
 		Size:           int32(binary.BigEndian.Uint32(b[8:])),
 		TagsCode:       int64(binary.BigEndian.Uint64(b[12:])),
 	}

@@ -265,6 +265,17 @@ func StandsAt(b []byte, at messages.PhysicalOffset) bool {
 	return (magic == Magic || magic == MagicV2) && binary.BigEndian.Uint64(b[physicalOffsetAt:]) == uint64(at)
 }
 
+// IsPlainAt tells whether b StandsAt a physical offset and can't be what IsLost, by three looks at its first PlaceBytes; it does not allocate.
+func IsPlainAt(b []byte, at messages.PhysicalOffset) bool {
+	if len(b) < MinBytes {
+		return false
+	}
+	begin := binary.BigEndian.Uint64(b[totalSizeAt:]) // size and magic
+	sized := uint64(uint32(len(b))) << 32
+	return (begin == sized|uint64(Magic) || begin == sized|uint64(MagicV2)) && binary.BigEndian.Uint64(b[physicalOffsetAt:]) == uint64(at) &&
+		binary.BigEndian.Uint32(b[flagAt:]) != uint32(LostFlag)
+}
+
 // StoreTimestamp is when the record at the beginning of b was stored (ms), by its head alone, if that is one of a record which says
 // of itself that it stands at a physical offset and ends within b. It does not allocate.
 func StoreTimestamp(b []byte, at messages.PhysicalOffset) (ms int64, ok bool) {

@@ -400,3 +400,27 @@ func TestStandsAt(t *testing.T) {
 		require.False(t, record.StandsAt(bad, 4711), "byte %d", i)
 	}
 }
+
+// TestIsPlainAt: it is StandsAt, and never true of what stands in the place of a lost record.
+func TestIsPlainAt(t *testing.T) {
+	rec, err := record.Append(nil, &messages.Message{Topic: "T", Body: []byte("body")})
+	require.NoError(t, err)
+	record.SetPlace(rec, 3, 4711, 1)
+	require.True(t, record.IsPlainAt(rec, 4711))
+	for i := range record.PlaceBytes {
+		for bit := range 8 {
+			bad := append([]byte(nil), rec...)
+			bad[i] ^= 1 << bit
+			require.Equal(t, record.StandsAt(bad, 4711), record.IsPlainAt(bad, 4711), "byte %d, bit %d", i, bit)
+		}
+	}
+	for n := range len(rec) {
+		require.False(t, record.IsPlainAt(rec[:n], 4711))
+	}
+	require.False(t, record.IsPlainAt(append(rec, 0), 4711))
+	lost, err := record.AppendLost(nil, messages.QueueKey{Topic: "T"}, record.Further{}, 200, 1)
+	require.NoError(t, err)
+	record.SetPlace(lost, 3, 4711, 1)
+	require.True(t, record.StandsAt(lost, 4711))
+	require.False(t, record.IsPlainAt(lost, 4711))
+}

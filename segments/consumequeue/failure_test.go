@@ -3,6 +3,7 @@ package consumequeue
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -430,4 +431,24 @@ func TestReadersOfAnOldTailKeepIt(t *testing.T) {
 	for i, u := range got[:n] {
 		require.Equal(t, unit(int64(i)), u)
 	}
+}
+
+// TestWhatCouldNotBeWrittenBackFailsTheSyncOfAll: a system says so just once, and has said it already.
+func TestWhatCouldNotBeWrittenBackFailsTheSyncOfAll(t *testing.T) {
+	disk, table, q := newTable(t)
+	appendUnits(t, q, 0, 5)
+	for id := range int32(fewQueues) {
+		other, err := table.Create(messages.QueueKey{Topic: "Other", QueueID: id})
+		require.NoError(t, err)
+		appendUnits(t, other, 0, 1)
+	}
+	boom := errors.New("boom")
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindWriteback && strings.HasPrefix(op.Name, dir+"/T") {
+			return boom
+		}
+		return nil
+	})
+	require.ErrorIs(t, table.SyncAll(), boom)
+	require.ErrorIs(t, table.SyncAll(), boom)
 }

@@ -365,8 +365,7 @@ func (t *Table) SyncAll() error {
 	}
 	return inParallel(len(queues), func(i int) error {
 		if done {
-			queues[i].synced()
-			return nil
+			return queues[i].synced()
 		}
 		queues[i].touchAll()
 		return queues[i].Sync()

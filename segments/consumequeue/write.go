@@ -107,12 +107,16 @@ func (q *Queue) syncNames() error {
 	return nil
 }
 
-// synced notes that the disk has made everything durable.
-func (q *Queue) synced() {
+// synced notes that the disk has made everything durable, unless it has said before that it could not.
+func (q *Queue) synced() error {
 	q.io.Lock()
 	defer q.io.Unlock()
+	if q.failed != nil {
+		return q.failed
+	}
 	q.dirty, q.loaded, q.names, q.folders, q.doubt = nil, false, false, false, -1
 	q.unsynced.Store(false)
+	return nil
 }
 
 // touchAll marks every file, and the names of all, as not durable.

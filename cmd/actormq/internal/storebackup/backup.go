@@ -127,7 +127,7 @@ func copyLocked(ctx context.Context, p store.Params, to string, l *list, tell Pr
 
 // replaced are the files and folders beside log and queues that each backup replaces.
 func replaced(p store.Params) []string {
-	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath(), p.FloorsPath(), p.ConfigDir(),
+	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath(), p.FloorsPath(), p.UnprovenQueuesPath(), p.ConfigDir(),
 		filepath.Join(p.Dir, "extensions"), filepath.Join(p.Dir, promotedName)}
 }
 
@@ -144,12 +144,17 @@ func copyAround(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	for _, name := range []string{promotedName, filepath.Base(gone.FloorsPath()), filepath.Base(gone.CheckpointPath())} {
-		if _, err := copyFile(ctx, filepath.Join(from, name), filepath.Join(to, name), -1); err != nil && !errors.Is(err, os.ErrNotExist) {
+	unproven := filepath.Base(gone.UnprovenQueuesPath())
+	for _, name := range []string{promotedName, filepath.Base(gone.FloorsPath()), filepath.Base(gone.CheckpointPath()), unproven} {
+		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
 	if err := copyTree(ctx, filepath.Join(from, "consumequeue"), filepath.Join(to, "consumequeue")); err != nil {
+		return err
+	}
+	// Again: it may say now that what was just copied is not to be believed.
+	if err := copyRegular(ctx, filepath.Join(from, unproven), filepath.Join(to, unproven)); err != nil {
 		return err
 	}
 	abort, err := os.Create(gone.AbortPath()) // the copy is what a crash leaves

@@ -4,7 +4,7 @@
 //	config, extensions, floors, checkpoint ──► consume queues ──► commit log up to the last whole record ──► recovery of the copy
 //
 // The order makes the copy one that a crash could have left: what is copied first never speaks of more than what is copied
-// later. The index is built from the log again. Only commit-log files that will not change any more are kept when a copy is
+// later, but for the marker of consume queues that are not to be believed, which is copied before and after them. The index is built from the log again. Only commit-log files that will not change any more are kept when a copy is
 // made again, so the second one takes what has come since; their checksums stand in backup.json, and whether the copy was finished. Where
 // there is no backup.json nothing is replaced.
 package storebackup

@@ -173,7 +173,7 @@ func (s *Store) syncDerived(p *Plan) error {
 		sync = s.Queues.SyncAll
 	}
 	err := sync()
-	if err != nil && p != nil && !errors.Is(err, vfs.ErrNoSpace) { // what an earlier process has left unsynced may be concerned too
+	if err != nil && p != nil { // what an earlier process has left unsynced may be concerned too; that there is no room is also said by a sync
 		err = errors.Join(err, s.doubt.mark(min(p.ScanFrom, p.QueuesFrom), err))
 	}
 	if s.Index != nil {

@@ -97,17 +97,18 @@ func (j *judge) doubtFrom() messages.PhysicalOffset {
 	return min(j.unproven, j.ScanFrom)
 }
 
-// inDoubt has a queue built again from where it is not proven. What is in front of that was durable before.
+// inDoubt has a queue built again from where it is not proven. What is in front of that was durable before. Units of records that have gone
+// with the log's beginning can't be built again: a queue of such alone stays as it can be read, as it must not give its offsets anew.
 func (j *judge) inDoubt(v *verdict) error {
 	from := j.doubtFrom()
-	if v.q.PhysicalEnd() <= from {
+	if end := v.q.PhysicalEnd(); end <= from || end <= j.Min {
 		return nil
 	}
 	at, err := v.q.Search(from)
 	if err != nil {
 		return err
 	}
-	v.drop, v.cut, v.from, v.why = at <= v.q.Min(), at, from, errUnproven
+	v.drop, v.cut, v.from, v.why = at <= v.q.Min() || from < j.Min, at, from, errUnproven
 	return nil
 }
 

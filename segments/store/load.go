@@ -78,7 +78,7 @@ func (s *Store) load() error {
 		return err
 	}
 	if s.doubt.from != proven {
-		s.tell(Event{What: UnprovenQueues, Path: p.UnprovenQueuesPath(), From: int64(s.doubt.from)})
+		s.tell(Event{What: UnprovenQueues, Path: p.UnprovenQueuesPath(), From: int64(min(s.doubt.from, s.Log.End()))})
 	}
 	queues := p.QueueOptions()
 	queues.ExtClean, queues.OnUnproven = s.LastExitClean && s.doubt.from == proven, s.queuesUnproven

@@ -19,6 +19,9 @@ var errUnproven = errors.New("a sync of a consume queue had failed")
 // proven says that the queues are durable, wherever their records are.
 const proven = messages.PhysicalOffset(math.MaxInt64)
 
+// unsound has all queues looked at, and only those built again that are damaged.
+const unsound = proven - 1
+
 // UnprovenQueuesPath is the marker that consume queues are not to be believed as they can be read: its number is the physical offset
 // from which on their units may be missing on the disk, since a sync has failed. RocketMQ ignores it; so it counts whoever has
 // closed the store since, and however.
@@ -50,7 +53,7 @@ func (d *queueDoubt) mark(from messages.PhysicalOffset, cause error) error {
 
 // MarkQueuesDamaged has the next start, also one after a clean stop, look at all consume queues from end to end, and build again from the log
 // what is not sound. For damage that is met while the store is open. When it returns nil that survives a power cut. Safe for concurrent use.
-func (s *Store) MarkQueuesDamaged(cause error) error { return s.doubt.mark(s.Log.End(), cause) }
+func (s *Store) MarkQueuesDamaged(cause error) error { return s.doubt.mark(unsound, cause) }
 
 // load reads the marker. One that can't be read as such means all queues.
 func (d *queueDoubt) load() error {

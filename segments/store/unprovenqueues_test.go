@@ -1,0 +1,103 @@
+package store_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// expired is a store in which all records of queue Idle/0 have gone with the log's first segments, and some of Both/0. The queues were
+// left in order.
+func expired(t *testing.T) (*memfs.Disk, []put) {
+	t.Helper()
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	body := strings.Repeat("x", 500)
+	for range 5 {
+		w.put("Idle", 0, body)
+		w.put("Both", 0, body)
+	}
+	for w.pos < 8*testSegment {
+		w.put("Both", 0, body)
+	}
+	require.NoError(t, open(t, disk).CloseClean())
+	for i := range int64(3) {
+		require.NoError(t, disk.Remove(segmentPath(i*testSegment)))
+	}
+	require.NoError(t, disk.SyncDir("s/commitlog"))
+	for i, p := range w.puts {
+		if p.from >= 3*testSegment {
+			return disk, w.puts[i:]
+		}
+	}
+	return nil, nil
+}
+
+// TestAQueueWhoseRecordsHaveExpiredGoesOnWhereItWas: a marker is from before that, or can't be read as a number. Nothing can build these units
+// again, and a queue that began again further in front would give offsets again that its consumers are past.
+func TestAQueueWhoseRecordsHaveExpiredGoesOnWhereItWas(t *testing.T) {
+	for _, text := range []string{"0\n", "700\n", "no number"} {
+		disk, puts := expired(t)
+		f, err := disk.Create("s/unprovenqueues")
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte(text), 0)
+		require.NoError(t, errors.Join(err, f.DataSync(), f.Close(), disk.SyncDir("s")))
+
+		s := open(t, disk)
+		c := contentOf(t, s)
+		require.NoError(t, s.CloseClean())
+		for range 2 {
+			require.EqualValues(t, 5, c.Next[messages.QueueKey{Topic: "Idle"}])
+			require.EqualValues(t, puts[len(puts)-1].at+1, c.Next[messages.QueueKey{Topic: "Both"}])
+			c.requirePuts(t, puts)
+			c, _ = recovered(t, disk.Crash(1))
+		}
+	}
+}
+
+// TestOnlyDamagedQueuesAreBuiltAgainFromFarBack: between the damage and the next start there may be weeks of messages.
+func TestOnlyDamagedQueuesAreBuiltAgainFromFarBack(t *testing.T) {
+	disk, w := closed(t, 10)
+	s := open(t, disk)
+	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
+	require.NoError(t, s.CloseClean())
+	marker := readFile(t, disk, "s/unprovenqueues")
+	require.NoError(t, disk.Remove("s/unprovenqueues"))
+	w.fill(200)
+	require.NoError(t, open(t, disk).CloseClean())
+	createFile(t, disk, "s/unprovenqueues", 0)
+	overwrite(t, disk, "s/unprovenqueues", 0, marker)
+
+	c, r := recovered(t, disk)
+	require.Greater(t, r.Plan.ScanFrom, messages.PhysicalOffset(0))
+	require.Equal(t, r.Plan.ScanFrom, r.Plan.QueuesFrom)
+	c.requirePuts(t, w.puts)
+}
+
+// TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed: a disk that promises more than it has says so when pages are written back.
+func TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed(t *testing.T) {
+	disk, w := killed(t, 30)
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindDataSync && strings.HasPrefix(op.Name, "s/consumequeue/") {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	s := open(t, disk)
+	disk.Inject(nil)
+	require.NoError(t, s.Close())
+	_, err := disk.Stat("s/unprovenqueues")
+	require.NoError(t, err)
+	c, r := recovered(t, disk)
+	c.requirePuts(t, w.puts)
+	require.Equal(t, r.Plan.ScanFrom, r.Plan.QueuesFrom)
+	_, err = disk.Stat("s/unprovenqueues")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

@@ -82,14 +82,16 @@ func (m *RemoveOffsets) MailboxLink() *Link { m.link.Bind(m); return &m.link }
 func (m *RemoveOffsets) Refuse(cause error) { m.Answer.Refuse(cause) }
 
 // MergeOffsets takes over the offsets of the master (spec/store.md §12.7), each when it is higher than the own one. JSON is
-// the body of GET_ALL_CONSUMER_OFFSET. The answer comes once they are published; they are durable with the next save.
+// the body of GET_ALL_CONSUMER_OFFSET. What Wanted refuses is left out: it is asked when the message is handled, so that a removal
+// which was sent meanwhile stays one. The answer comes once they are published; they are durable with the next save.
 //
 // Sender: the slave's synchronisation. Receiver: the offset keeper. Bound: one at a time.
 type MergeOffsets struct {
 	link Link
 
 	JSON   []byte
-	Lower  bool // take lower ones too, as RocketMQ does
+	Lower  bool                    // take lower ones too, as RocketMQ does
+	Wanted func(topic string) bool // nil: all; the receiver calls it
 	Answer *Answer[struct{}]
 }
 

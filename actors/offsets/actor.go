@@ -232,7 +232,8 @@ func (a *keeperActor) merge(m *messages.MergeOffsets) error {
 	edit := a.published.Load().Edit()
 	for name, queues := range file.Offsets {
 		topic, group, _ := metadata.SplitOffsetKey(name)
-		if k := (key{topic, group}); k.legal() && a.mergeOne(edit, k, queues, m.Lower) {
+		k := key{topic, group}
+		if wanted := m.Wanted == nil || m.Wanted(topic); wanted && k.legal() && a.mergeOne(edit, k, queues, m.Lower) {
 			changed = true
 		}
 	}

@@ -146,9 +146,9 @@ func (k *Keeper) Remove(ctx context.Context, group, topic string) (int, error) {
 	return mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 }
 
-// Merge takes over the offsets of the master, from the body of GET_ALL_CONSUMER_OFFSET; see messages.MergeOffsets for lower.
-func (k *Keeper) Merge(ctx context.Context, body []byte, lower bool) error {
-	m := &messages.MergeOffsets{JSON: body, Lower: lower, Answer: messages.NewAnswer[struct{}]()}
+// Merge takes over the offsets of the master, from the body of GET_ALL_CONSUMER_OFFSET; see messages.MergeOffsets for lower and wanted.
+func (k *Keeper) Merge(ctx context.Context, body []byte, lower bool, wanted func(topic string) bool) error {
+	m := &messages.MergeOffsets{JSON: body, Lower: lower, Wanted: wanted, Answer: messages.NewAnswer[struct{}]()}
 	_, err := mailbox.Ask(ctx, k.actor.port, m, m.Answer)
 	return err
 }

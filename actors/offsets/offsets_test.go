@@ -181,14 +181,18 @@ func TestMerge(t *testing.T) {
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1000))
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 10))
 	body := `{"offsetTable":{"T@g":{0:500,1:20,2:3},"%RETRY%h@h":{0:0},"odd":{0:1},"T@n":{0:-1}}}`
-	require.NoError(t, k.Merge(t.Context(), []byte(body), false))
+	require.NoError(t, k.Merge(t.Context(), []byte(body), false, nil))
 	require.Equal(t, map[int32]messages.QueueOffset{0: 1000, 1: 20, 2: 3}, k.Queues("g", "T"))
 	require.Zero(t, k.Lookup("h", key("%RETRY%h")))
 	require.Equal(t, 4, k.Len())
-	require.NoError(t, k.Merge(t.Context(), []byte(body), true))
+	require.NoError(t, k.Merge(t.Context(), []byte(body), true, nil))
 	require.EqualValues(t, 500, k.Lookup("g", key("T")))
 	require.Zero(t, k.Backward())
-	require.ErrorContains(t, k.Merge(t.Context(), []byte(`{"offsetTable":[`), false), "offsets of the master")
+	body = `{"offsetTable":{"T@g":{0:700},"Gone@g":{0:1}}}`
+	require.NoError(t, k.Merge(t.Context(), []byte(body), false, func(topic string) bool { return topic != "Gone" }))
+	require.EqualValues(t, 700, k.Lookup("g", key("T")))
+	require.Equal(t, messages.NoOffset, k.Lookup("g", key("Gone")))
+	require.ErrorContains(t, k.Merge(t.Context(), []byte(`{"offsetTable":[`), false, nil), "offsets of the master")
 }
 
 func TestLimit(t *testing.T) {
@@ -199,7 +203,7 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 1))
 	require.ErrorIs(t, k.CommitWait(t.Context(), "g", key("T", 2), 1), messages.ErrBusy)
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T", 1), 2), "known ones go on")
-	require.NoError(t, k.Merge(t.Context(), []byte(`{"offsetTable":{"T@h":{"0":1}}}`), false))
+	require.NoError(t, k.Merge(t.Context(), []byte(`{"offsetTable":{"T@h":{"0":1}}}`), false, nil))
 	require.Equal(t, 2, k.Len())
 	_, err := k.Remove(t.Context(), "g", "")
 	require.NoError(t, err)

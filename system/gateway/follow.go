@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/actors/mailbox"
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -75,27 +77,44 @@ func (n *Node) taking(call Caller, code int, take func(context.Context, []byte) 
 	}
 }
 
-// takeTopics takes over the topics, and deletes the queues and offsets of those that the master has no more.
+// takeTopics takes over the topics, and deletes the queues and offsets of those that the master has no more. What could not be deleted
+// is tried again with the next round.
 func (n *Node) takeTopics(ctx context.Context, body []byte) error {
 	before := maps.Clone(n.broker.Topics.Table().Topics)
 	changed, err := n.broker.Topics.Replace(ctx, body)
-	if err != nil || !changed {
+	if err != nil {
 		return err
 	}
-	for name := range before {
-		if _, there := n.broker.Topics.Lookup(name); there {
-			continue
-		}
-		if _, err := n.broker.Offsets.Remove(ctx, "", name); err != nil {
-			return err
-		}
-		if d, ok := n.broker.Store.(broker.TopicDeleter); ok {
-			if err := d.DeleteTopic(ctx, name); err != nil {
-				return err
+	if changed {
+		for name := range before {
+			if _, there := n.broker.Topics.Lookup(name); !there {
+				n.gone.Store(name, nil)
 			}
 		}
-		n.broker.Logger.Info().Str("topic", name).Msg("the master has deleted a topic")
 	}
+	n.gone.Range(func(name, _ any) bool {
+		if err = n.clearTopic(ctx, name.(string)); err == nil {
+			n.gone.Delete(name)
+		}
+		return err == nil
+	})
+	return err
+}
+
+// clearTopic deletes what belongs to a topic, unless the master has made it again meanwhile.
+func (n *Node) clearTopic(ctx context.Context, name string) error {
+	if _, there := n.broker.Topics.Lookup(name); there {
+		return nil
+	}
+	if _, err := n.broker.Offsets.Remove(ctx, "", name); err != nil {
+		return err
+	}
+	if d, ok := n.broker.Store.(broker.TopicDeleter); ok {
+		if err := d.DeleteTopic(ctx, name); err != nil {
+			return err
+		}
+	}
+	n.broker.Logger.Info().Str("topic", name).Msg("the master has deleted a topic")
 	return nil
 }
 
@@ -104,9 +123,13 @@ func (n *Node) takeGroups(ctx context.Context, body []byte) error {
 	return err
 }
 
-// takeOffsets never goes back: consumers may have read here while the master was away.
+// takeOffsets never goes back: consumers may have read here while the master was away. Offsets of topics that are not there are left out:
+// a master that deletes one still tells them for a while, and nobody would remove them here any more.
 func (n *Node) takeOffsets(ctx context.Context, body []byte) error {
-	return n.broker.Offsets.Merge(ctx, body, false)
+	return n.broker.Offsets.Merge(ctx, body, false, func(topic string) bool {
+		_, there := n.broker.Topics.Lookup(topic)
+		return there || n.broker.Topics.IsSystem(topic) || strings.HasPrefix(topic, messages.LMQTopicPrefix)
+	})
 }
 
 // savedDelays is what was last saved of the master's delay offsets. A round and TakeOver may come together.

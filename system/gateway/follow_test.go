@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/system/gateway"
+	"github.com/actormq/actormq/testkit/memfs"
 )
 
 // askOnce is a Caller with a connection for each request.
@@ -79,6 +82,64 @@ func TestASlaveTakesOverItsMastersConfiguration(t *testing.T) { // spec/store.md
 		return !there && s.store.MaxOffset(messages.QueueKey{Topic: "Gone"}) == 0
 	})
 	require.Equal(t, messages.NoOffset, b.Offsets.Lookup("G", messages.QueueKey{Topic: "Gone"}))
+}
+
+// follow starts a slave that takes the configuration over every few milliseconds.
+func (w *world) follow() *world {
+	return run(w.t, func(cfg *gateway.Config) {
+		cfg.Master, cfg.Broker.BrokerID = w.node.Addr("broker").String(), 1
+		cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+		cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) { return askOnce, func() {} }
+	})
+}
+
+// A master that deletes a topic tells its offsets for a while yet, or again, when a consumer commits late. A slave that has deleted the topic
+// would keep them for good: one that is made again under the same name would not begin anew.
+func TestASlaveTakesNoOffsetsOfTopicsThatAreGone(t *testing.T) {
+	m := run(t)
+	m.topic("Orders", 6)
+	m.topic("Gone", 2)
+	ctx, gone, light := t.Context(), messages.QueueKey{Topic: "Gone"}, messages.QueueKey{Topic: messages.LMQTopicPrefix + "a"}
+	of := m.node.Broker().Offsets
+	require.NoError(t, of.CommitWait(ctx, "G", gone, 1))
+	s := m.follow()
+	b := s.node.Broker()
+	s.eventually(func() bool { return b.Offsets.Lookup("G", gone) == 1 })
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Gone"))
+	s.eventually(func() bool {
+		_, there := b.Topics.Lookup("Gone")
+		return !there && b.Offsets.Lookup("G", gone) == messages.NoOffset
+	})
+	require.NoError(t, of.CommitWait(ctx, "G", gone, 1))
+	require.NoError(t, of.CommitWait(ctx, "G", light, 7))
+	s.eventually(func() bool { return b.Offsets.Lookup("G", light) == 7 })
+	require.Equal(t, messages.NoOffset, b.Offsets.Lookup("G", gone))
+}
+
+// What a slave could not delete with the round that tells of it goes with a later one.
+func TestASlaveDeletesAtLastWhatItCouldNot(t *testing.T) {
+	m := run(t)
+	m.topic("Gone", 2)
+	gone := messages.QueueKey{Topic: "Gone"}
+	require.NoError(t, m.node.Broker().Offsets.CommitWait(t.Context(), "G", gone, 1))
+	s := m.follow()
+	b := s.node.Broker()
+	s.eventually(func() bool { return b.Offsets.Lookup("G", gone) == 1 })
+	_, err := s.store.Put(t.Context(), &messages.Message{Topic: "Gone", Body: []byte("x")})
+	require.NoError(t, err)
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 1 })
+	var failed atomic.Int64
+	s.disk.Inject(func(op memfs.Op) error {
+		if strings.Contains(op.Name, "consumerOffset.json") {
+			failed.Add(1)
+			return errors.New("injected")
+		}
+		return nil
+	})
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Gone"))
+	s.eventually(func() bool { _, there := b.Topics.Lookup("Gone"); return !there && failed.Load() > 0 })
+	s.disk.Inject(nil)
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 0 })
 }
 
 // A master whose delay offsets stay as they are costs a slave no write, and in a replica group nobody asks for them: they come with the log.

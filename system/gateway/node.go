@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -47,6 +48,7 @@ type Node struct {
 	master    atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
 	taken     []ha.SyncStep          // of a slave: what it takes over from its master
 	delays    savedDelays            // of a slave
+	gone      sync.Map               // of a slave: topics that the master has deleted, and that are to be cleared here
 	registrar *registrar.Registrar   // nil: there is no other name server
 	draining  atomic.Bool            // producers are sent to other brokers
 

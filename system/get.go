@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/actormq/actormq/messages"
@@ -190,7 +189,7 @@ func (g *get) take(units []consumequeue.Unit) (n int) {
 	}
 	r, log, at := g.r, g.held.Bytes, g.heldAt
 	near := max(at, g.end-messages.PhysicalOffset(g.store.memoryBytes))
-	records, bytes := slices.Grow(r.Records, len(units)), r.Bytes
+	records, bytes := r.Records, r.Bytes
 	for ; n < len(units); n++ {
 		u := &units[n]
 		from, size := u.PhysicalOffset-at, int(u.Size)

@@ -22,7 +22,11 @@ const (
 // ErrAboveMax, and with ErrChanged when the queue was cut meanwhile. An error comes only with 0 units. Safe for
 // any goroutine, without a lock for the hot tail; it does not allocate.
 func (q *Queue) Read(at messages.QueueOffset, dst []Unit) (int, error) {
-	t := q.tail.Load()
+	return q.readFrom(q.tail.Load(), at, dst)
+}
+
+// readFrom is Read of what a tail has.
+func (q *Queue) readFrom(t *tail, at messages.QueueOffset, dst []Unit) (int, error) {
 	end := t.max.Load()
 	switch {
 	case t.gone:

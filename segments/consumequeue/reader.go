@@ -59,7 +59,7 @@ func (r *Reader) Read(q *Queue, at messages.QueueOffset, want int) ([]Unit, erro
 
 // fill reads on until there are n units, if so many are there. An error leaves what was there.
 func (r *Reader) fill(q *Queue, t *tail, n int) error {
-	n, err := q.Read(messages.QueueOffset(r.first+int64(r.have)), r.units[r.have:n])
+	n, err := q.readFrom(t, messages.QueueOffset(r.first+int64(r.have)), r.units[r.have:n])
 	if err == nil {
 		r.tail = t
 		r.have += n

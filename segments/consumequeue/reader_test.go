@@ -138,7 +138,33 @@ func TestWhoReadsOnReadsAMapping(t *testing.T) {
 	_, err = q.Read(10, buf)
 	require.ErrorAs(t, err, &damage)
 	require.EqualValues(t, 10*UnitBytes, damage.Offset)
+}
+
+// TestAMappedFileThatWasCutIsDamage: it is told, so that the next start repairs it, as where nobody has mapped it.
+func TestAMappedFileThatWasCutIsDamage(t *testing.T) {
+	table, err := OpenTable(vfs.New(), t.TempDir(), Options{FileBytes: 6000 * UnitBytes})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, table.Close()) }()
+	var told error
+	table.OnDamage(func(_ messages.QueueKey, damage error) { told = damage })
+	q, err := table.Create(key)
+	require.NoError(t, err)
+	appendUnits(t, q, 0, 5000)
+	require.NoError(t, q.Sync())
+	q.Cool()
+	buf := make([]Unit, 1000)
+	for at := range int64(4) {
+		_, err := q.Read(messages.QueueOffset(1000*at), buf)
+		require.NoError(t, err)
+	}
+	f, err := table.files.acquire(q, 0)
+	require.NoError(t, err)
+	defer table.files.release(f)
+	require.NotNil(t, f.mapped.Load())
 	require.NoError(t, os.Truncate(f.Name(), 0))
 	_, err = q.Read(4500, buf)
-	require.ErrorIs(t, err, vfs.ErrFault)
+	var damage *segments.CorruptionError
+	require.ErrorAs(t, err, &damage)
+	require.EqualValues(t, 4500*UnitBytes, damage.Offset)
+	require.Equal(t, err, told)
 }

@@ -18,8 +18,14 @@ type turn struct {
 	room [1]byte
 }
 
+// mostTurns bounds the descriptors: who comes when so many give way waits for one of them first.
+const mostTurns = 64
+
 // turns are pooled: as many as readers give way at a time. Their sockets are closed with them.
-var turns = sync.Pool{New: func() any { return newTurn() }}
+var (
+	turns  = sync.Pool{New: func() any { return newTurn() }}
+	places = make(chan struct{}, mostTurns)
+)
 
 // newTurn returns nil when there is no socket to be had.
 func newTurn() *turn {
@@ -56,6 +62,8 @@ func (t *turn) toItself() (err error) {
 // giveWay returns once all have run that could, and those for whose connections there was something. It takes some
 // 4 µs where there is nobody.
 func giveWay() {
+	places <- struct{}{}
+	defer func() { <-places }()
 	t := turns.Get().(*turn)
 	if t == nil {
 		return

@@ -3,7 +3,11 @@
 package socket_test
 
 import (
+	"net"
+	"os"
 	"runtime"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,4 +61,35 @@ func TestGivingWayToNobody(t *testing.T) {
 		_, err := s.Read(b)
 		require.NoError(t, err)
 	}
+}
+
+// However many connections never have to wait at a time, giving way takes a bounded number of descriptors.
+func TestGivingWayTakesFewDescriptors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close some
+	const readers, most, longer = 150, 64, 2 * time.Millisecond
+	var socks [readers]net.Conn
+	for i := range socks {
+		near, far := pair(t)
+		_, err := far.Write(make([]byte, 64<<10))
+		require.NoError(t, err)
+		socks[i] = near
+	}
+	descriptors := func() int {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(open)
+	}
+	before := descriptors()
+	var wg sync.WaitGroup
+	for _, near := range socks {
+		wg.Go(func() {
+			s, b := socket.Of(near), make([]byte, 1)
+			for began, n := time.Now(), 0; time.Since(began) < longer && n < 64<<10; n++ {
+				_, _ = s.Read(b)
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, descriptors()-before, most)
 }

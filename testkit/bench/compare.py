@@ -20,11 +20,16 @@ process ids of its server. --ready NAME=file:PATH waits for a file instead, with
 {dir} becomes a fresh directory below --work, removed after the run. Ctrl-C or TERM stops what runs, removes it too, and prints
 what there is; the status is 130 then.
 
+--warm-memory MB has all peers begin with memory that was just in use: so much is taken, and given back right before each command. In a virtual
+machine whose host takes back what nobody uses, what a page costs otherwise depends on who freed it, and when.
+
 CPU that other processes used during a run is recorded as other_cpu (in cores); a run above --max-other is repeated
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
 """
 import argparse
+import ctypes
 import json
+import mmap
 import os
 import resource
 import shutil
@@ -107,6 +112,23 @@ def stop(proc):
             return
         except subprocess.TimeoutExpired:
             continue
+
+
+class WarmMemory:
+    """Memory that is taken and given back before a command, so that what the command gets was just in use."""
+
+    def __init__(self, mb):
+        self.size = mb << 20
+        self.map = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) if mb else None
+        self.at = ctypes.addressof(ctypes.c_char.from_buffer(self.map)) if mb else 0
+
+    def take(self):
+        if self.map:
+            ctypes.memset(self.at, 1, self.size)
+
+    def give(self):
+        if self.map:
+            self.map.madvise(mmap.MADV_DONTNEED)
 
 
 def interrupted(*_):
@@ -237,6 +259,7 @@ def main():
     ap.add_argument("--retries", type=int, default=1)
     ap.add_argument("--wait-quiet", type=float, default=0, help="before a run wait up to so many seconds until other "
                     "processes use fewer cores than --max-other")
+    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="give so much memory back right before each command")
     ap.add_argument("--out", default="", help="append every line here")
     a = ap.parse_args()
 
@@ -269,6 +292,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     results = {}
     sink = open(a.out, "a") if a.out else None
+    memory = WarmMemory(a.warm_memory)
     ended = 0
     for s in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(s) != signal.SIG_IGN:
@@ -281,6 +305,8 @@ def main():
             if a.wait_quiet:
                 wait_quiet(a.max_other, a.wait_quiet, pids)
             full = command.replace("{args}", args).replace("{dir}", d).replace("{pids}", ",".join(map(str, pids)))
+            memory.take()
+            memory.give()
             try:
                 lines = run(full, a.timeout, pids)
             finally:

@@ -2,9 +2,11 @@ package bench_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -43,4 +45,32 @@ func TestWhoEndsTheBenchEndsWhatItRuns(t *testing.T) {
 		require.Empty(t, left)
 		require.NoError(t, held.Close())
 	}
+}
+
+// TestACommandBeginsWithWarmMemory: what was held for it is given back before it runs, and the results are the same.
+func TestACommandBeginsWithWarmMemory(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not here")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc is not here")
+	}
+	// The parent's resident memory, in pages, is what the command reports.
+	const command = `printf '{"workload":"%s","pages":%s}\n' "{args}" "$(cut -d' ' -f2 /proc/$PPID/statm)"`
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	c := exec.Command("./compare.py", "--rounds", "1", "--warm-memory", "256", "--out", out, "--work", t.TempDir(), "--case", "a: x", "--peer", "p="+command)
+	said, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	b, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var line struct {
+		Workload string
+		Pages    int64
+	}
+	require.NoError(t, json.Unmarshal(b, &line), "%s", b)
+	require.Equal(t, "x", line.Workload)
+	require.Positive(t, line.Pages)
+	require.Less(t, line.Pages*int64(os.Getpagesize()), int64(200<<20), "given back before the command runs")
+	peak := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss // KiB on Linux
+	require.Greater(t, peak, int64(256<<10), "was held before")
 }

@@ -174,6 +174,8 @@ def measure(a, rows, peers, servers, raw):
         cmd = ["./compare.py", "--rounds", str(a.rounds), "--out", raw, "--base", "actormq", "--timeout", "600"]
         if a.work:
             cmd += ["--work", a.work]
+        if a.warm_memory:
+            cmd += ["--warm-memory", str(a.warm_memory)]
         for n in ["actormq", *names]:
             command = peers[n].replace("{s}", str(a.seconds)).replace("{w}", str(a.warmup))
             cmd += ["--peer", f"{n}={command} {dict(extra).get(n, '')}"]
@@ -248,6 +250,7 @@ def main():
     ap.add_argument("--only", default="", help="rows whose label contains this")
     ap.add_argument("--kind", choices=PARTS, action="append", help="a part of the table (default: all)")
     ap.add_argument("--bare", action="store_true", help="measure the bare loop and the bare server too")
+    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="as of compare.py: all begin with memory that was just in use")
     ap.add_argument("--work", default="", help="folder for the stores (default: a temporary one)")
     ap.add_argument("--out", default="", help="file for the raw lines (default: a temporary one)")
     ap.add_argument("--load", default="", help="print the table of such a file; nothing is measured")

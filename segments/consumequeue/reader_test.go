@@ -95,6 +95,26 @@ func TestReadersThatGoOnKnowWhatFollows(t *testing.T) {
 	}
 }
 
+// TestAReaderGoesOnInWhatItHasBegun: units that it has, and such of a queue that was cut meanwhile, are never one answer.
+func TestAReaderGoesOnInWhatItHasBegun(t *testing.T) {
+	_, _, q := newTable(t)
+	appendUnits(t, q, 0, 100)
+	r, before := Reader{}, q.tail.Load()
+	require.NoError(t, r.fill(q, before, 60))
+	require.NoError(t, q.Truncate(50))
+	for at := int64(50); at < 100; at++ {
+		_, err := q.Append(Unit{PhysicalOffset: messages.PhysicalOffset(100*at + 1), Size: 99}, messages.QueueOffset(at))
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.fill(q, before, 100))
+	for at := range int64(100) {
+		require.Equal(t, unit(at), r.units[at])
+	}
+	got, err := r.Read(q, 60, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 6001, got[0].PhysicalOffset, "what was cut is read no more")
+}
+
 // TestFetchIsHarmless: places before and behind what is there, and nothing at all.
 func TestFetchIsHarmless(t *testing.T) {
 	units := []Unit{{PhysicalOffset: -1}, {PhysicalOffset: math.MinInt64}, {PhysicalOffset: math.MaxInt64}, {}, {PhysicalOffset: 65}, {PhysicalOffset: 64}}

@@ -97,10 +97,13 @@ func decodeValid(dst []Unit, b []byte) int {
 func (q *Queue) readFile(t *tail, at, end int64, dst []Unit) (int, error) {
 	start := q.startOf(at)
 	f, err := q.table.files.acquire(q, start)
-	if err != nil {
-		if at < t.min.Load() { // DeleteExpired was faster
-			return 0, q.fail("read", ErrBelowMin)
-		}
+	switch {
+	case err == nil:
+	case q.tail.Load() != t: // Truncate or Destroy was faster
+		return 0, q.fail("read", ErrChanged)
+	case at < t.min.Load(): // DeleteExpired was
+		return 0, q.fail("read", ErrBelowMin)
+	default:
 		return 0, q.fail("read", err)
 	}
 	defer q.table.files.release(f)

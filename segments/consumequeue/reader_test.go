@@ -115,6 +115,18 @@ func TestAReaderGoesOnInWhatItHasBegun(t *testing.T) {
 	require.EqualValues(t, 6001, got[0].PhysicalOffset, "what was cut is read no more")
 }
 
+// TestAReaderOfAQueueThatIsGoneIsToldSo: and not that a file is missing, which was deleted before it was opened.
+func TestAReaderOfAQueueThatIsGoneIsToldSo(t *testing.T) {
+	_, _, q := newTable(t)
+	appendUnits(t, q, 0, 25)
+	require.NoError(t, q.Sync())
+	q.Cool()
+	before := q.tail.Load()
+	require.NoError(t, q.Destroy())
+	_, err := q.readFrom(before, 0, make([]Unit, 5))
+	require.ErrorIs(t, err, ErrChanged)
+}
+
 // TestFetchIsHarmless: places before and behind what is there, and nothing at all.
 func TestFetchIsHarmless(t *testing.T) {
 	units := []Unit{{PhysicalOffset: -1}, {PhysicalOffset: math.MinInt64}, {PhysicalOffset: math.MaxInt64}, {}, {PhysicalOffset: 65}, {PhysicalOffset: 64}}

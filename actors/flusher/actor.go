@@ -221,14 +221,14 @@ func (a *Actor) syncer(jobs <-chan job) {
 				return nil
 			})
 		}
-		if err == nil {
-			a.forget(to)
-		}
 		done := synced{upTo: to, storeMs: storeMs, took: time.Since(began), err: err}
 		if mb := a.cfg.Mailbox; mb != nil {
 			mb.Lend(done)
 		} else {
 			a.self.Send(done)
+		}
+		if err == nil { // last: whoever waits for the sync is told first
+			a.forget(to)
 		}
 	}
 }

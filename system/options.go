@@ -145,7 +145,7 @@ func (o Options) Defaults() Options {
 	def(&o.FlushLeastPages, 4)
 	def(&o.QueueFlushLeastPages, 2)
 	def(&o.FlushThorough, 10*time.Second)
-	def(&o.SyncFlushTimeout, 5*time.Second)
+	def(&o.SyncFlushTimeout, defaultSyncFlushTimeout)
 	def(&o.QueueFlushInterval, time.Second)
 	def(&o.QueueFlushThorough, time.Minute)
 	def(&o.DelayLevels, messages.DefaultDelayLevels)

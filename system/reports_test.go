@@ -482,6 +482,7 @@ func TestL110TheStoreSaysWhatAPowerCutMayTake(t *testing.T) {
 		for _, part := range want {
 			require.Contains(t, log.String(), part)
 		}
+		require.NotContains(t, log.String(), `"level":"warn"`, "of values that nobody has chosen")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/cleaner"
 	"github.com/actormq/actormq/actors/delay"
@@ -134,7 +136,11 @@ func Open(opt Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
 	}
 	if opt.FlushDiskType == SyncFlush && opt.SyncFlushTimeout >= clientTimeout {
-		opt.Logger.Warn().Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
+		level := zerolog.WarnLevel
+		if opt.SyncFlushTimeout == defaultSyncFlushTimeout { // RocketMQ's own: nobody has chosen it
+			level = zerolog.InfoLevel
+		}
+		opt.Logger.WithLevel(level).Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
 			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
 	}
 	s.sayPool()
@@ -147,6 +153,9 @@ func Open(opt Options) (*Store, error) {
 		Msg("the store is open")
 	return s, nil
 }
+
+// defaultSyncFlushTimeout is RocketMQ's.
+const defaultSyncFlushTimeout = 5 * time.Second
 
 // clientTimeout is how long RocketMQ's clients wait for a send, unless they are told otherwise.
 const clientTimeout = 3 * time.Second

@@ -56,12 +56,12 @@ The exit status is 1 when a node would not start with it; names are looked up, b
 				return err
 			}
 			if asJSON {
-				return tools.WriteJSON(cmd.OutOrStdout(), configLine{OK: true, Ignored: conf.Ignored, Odd: conf.Reach(), Values: conf.Effective()})
+				return tools.WriteJSON(cmd.OutOrStdout(), configLine{OK: true, Ignored: conf.Ignored, Odd: conf.Odd(), Values: conf.Effective()})
 			}
 			for _, key := range conf.Ignored {
 				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s has no effect\n", key)
 			}
-			for _, odd := range conf.Reach() {
+			for _, odd := range conf.Odd() {
 				fmt.Fprintf(cmd.OutOrStdout(), "warning: %s\n", odd)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ok: %d keys\n", len(conf.Effective()))

@@ -92,12 +92,16 @@ func writeOutput(stdout io.Writer, name string, write func(io.Writer) error) err
 	if name == "-" {
 		return write(stdout)
 	}
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() { // /dev/null, a pipe: a rename would put a file in its place
+	target, unresolved := filepath.EvalSymlinks(name)
+	if st, err := os.Stat(name); err == nil && (unresolved != nil || !st.Mode().IsRegular()) { // /dev/null, a pipe: a rename would put a file in its place
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
 		return errors.Join(write(f), f.Close())
+	}
+	if unresolved == nil {
+		name = target // a link, /dev/stdout for one, stays what it is
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
 	if err != nil {

@@ -204,3 +204,19 @@ func TestADumpPutsNoFileInThePlaceOfADevice(t *testing.T) {
 	require.Equal(t, os.ModeNamedPipe, st.Mode().Type())
 	require.NoError(t, <-read)
 }
+
+// TestADumpPutsNoFileInThePlaceOfALink: /dev/stdout is one, to a file when it is redirected there.
+func TestADumpPutsNoFileInThePlaceOfALink(t *testing.T) {
+	dir, params := unpack(t, golden.Load("basic"))
+	file, link := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.WriteFile(file, []byte("before"), 0o600))
+	require.NoError(t, os.Symlink(file, link))
+	_, _, err := run("store", "dump", dir, "--json", link, "--params", params, "--no-index")
+	require.NoError(t, err)
+	st, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, st.Mode().Type())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, json.Valid(text))
+}

@@ -138,7 +138,7 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	if heap := boundHeap(cgroupFiles); heap > 0 {
 		log.Info().Int64("bytes", heap).Msg("the heap is bounded by what the container may use")
 	}
-	for _, odd := range conf.Reach() {
+	for _, odd := range conf.Odd() {
 		log.Warn().Msg(odd)
 	}
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,6 +55,7 @@ type Config struct {
 
 	set     map[string]setting // what was set, by key
 	Ignored []string           // keys of RocketMQ that have no effect here
+	twice   []string           // of a file that sets a key more than once
 }
 
 // setting is a value and where it came from.
@@ -78,10 +80,15 @@ func Default() *Config {
 // Load reads a broker.conf.
 func (c *Config) Load(file string) error {
 	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
-	p, err := loader.LoadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("%w: read %s: %w", ErrConfig, file, err)
 	}
+	p, err := loader.LoadBytes(text)
+	if err != nil {
+		return fmt.Errorf("%w: read %s: %w", ErrConfig, file, err)
+	}
+	c.twice = append(c.twice, twice(file, string(text))...)
 	var bad []error
 	for _, key := range p.Keys() {
 		value, _ := p.Get(key)

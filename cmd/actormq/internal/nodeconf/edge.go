@@ -125,7 +125,7 @@ func (c *Config) loadTLS(file string) error {
 // containers is the range that container bridges take addresses from by default.
 var containers = netip.MustParsePrefix("172.16.0.0/12")
 
-// Reach says what is odd about where the node listens and what it tells others: each is a warning at start.
+// Reach says what is odd about where the node listens and what it tells others.
 func (c *Config) Reach() []string {
 	told := c.Store.StoreHost.Addr()
 	listen, err := netip.ParseAddr(c.ListenIP)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
@@ -23,8 +24,11 @@ var ErrNoStore = errors.New("there is no store to copy")
 // ErrNotBackup: where a backup is to go there is something that a backup would replace, and that none has made.
 var ErrNotBackup = errors.New("that is no backup, and would be overwritten")
 
-// ErrUnfinished: a backup was ended before it had all; what it holds is less than the store had.
+// ErrUnfinished: a backup was ended before it had all, or another one goes on with it; what it holds is less than the store had.
 var ErrUnfinished = errors.New("the backup was not finished")
+
+// ErrLoses: a backup has messages that the store has not, and that another backup would delete.
+var ErrLoses = errors.New("the backup has messages that would be lost")
 
 // Done is what a copy has taken.
 type Done struct {
@@ -63,10 +67,13 @@ func Backup(ctx context.Context, p store.Params, to string, tell Progress) (Done
 	if err != nil {
 		return done, err
 	}
-	if err := recoverCopy(p, to, &done); err != nil {
+	if err := recoverCopy(p, to, &done, l.dropChanged(p, to)); err != nil {
 		return done, err
 	}
 	if err := l.sumLast(ctx, p, to); err != nil {
+		return done, err
+	}
+	if err := l.goesOn(to); err != nil {
 		return done, err
 	}
 	l.Unfinished = false
@@ -112,10 +119,13 @@ func copyLocked(ctx context.Context, p store.Params, to string, l *list, tell Pr
 	if err == nil && len(names) == 0 {
 		err = keepsNoLog(p, to)
 	}
+	if err == nil {
+		err = l.losesNothing(p, to)
+	}
 	if err != nil {
 		return Done{}, err
 	}
-	l.Source, l.Unfinished = p.Dir, true
+	l.Source, l.Unfinished, l.Begun = p.Dir, true, time.Now().UnixNano()
 	if err := l.write(to); err != nil {
 		return Done{}, err
 	}
@@ -131,9 +141,13 @@ func replaced(p store.Params) []string {
 		filepath.Join(p.Dir, "extensions"), filepath.Join(p.Dir, promotedName)}
 }
 
-// copyAround copies what is beside the log, in the order in which none of it speaks of more than what comes after it.
+// copyAround copies what is beside the log, in the order in which none of it speaks of more than what comes after it. The copy is what a crash
+// leaves from the beginning on: with abort, and without a checkpoint, so that whoever opens it compares all queues with all of the log.
 func copyAround(ctx context.Context, from, to string) error {
 	gone := store.Params{Dir: to}
+	if err := makeAbort(to); err != nil {
+		return err
+	}
 	for _, name := range replaced(gone) {
 		if err := os.RemoveAll(name); err != nil {
 			return err
@@ -145,7 +159,7 @@ func copyAround(ctx context.Context, from, to string) error {
 		}
 	}
 	unproven := filepath.Base(gone.UnprovenQueuesPath())
-	for _, name := range []string{promotedName, filepath.Base(gone.FloorsPath()), filepath.Base(gone.CheckpointPath()), unproven} {
+	for _, name := range []string{promotedName, filepath.Base(gone.FloorsPath()), unproven} {
 		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
@@ -157,17 +171,24 @@ func copyAround(ctx context.Context, from, to string) error {
 	if err := copyRegular(ctx, filepath.Join(from, unproven), filepath.Join(to, unproven)); err != nil {
 		return err
 	}
-	abort, err := os.Create(gone.AbortPath()) // the copy is what a crash leaves
+	return syncDir(to)
+}
+
+func makeAbort(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	abort, err := os.Create(store.Params{Dir: dir}.AbortPath())
 	if err != nil {
 		return err
 	}
-	return errors.Join(abort.Sync(), abort.Close(), syncDir(to))
+	return errors.Join(abort.Sync(), abort.Close(), syncDir(dir))
 }
 
-// recoverCopy does for the copy what the start after a crash does, and leaves it as a clean stop would.
-func recoverCopy(p store.Params, to string, done *Done) error {
+// recoverCopy does for the copy what the start after a crash does, and leaves it as a clean stop would. Heard, if not nil, is told what is found.
+func recoverCopy(p store.Params, to string, done *Done, heard func(store.Event)) error {
 	p.Dir, p.CommitLogDir = filepath.ToSlash(to), ""
-	s, err := store.Open(vfs.New(), p, store.Options{RebuildIndex: true})
+	s, err := store.Open(vfs.New(), p, store.Options{RebuildIndex: true, Events: heard})
 	if err != nil {
 		return fmt.Errorf("recover the copy: %w", err)
 	}

@@ -25,12 +25,8 @@ func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Don
 	if err := isStore(p.Dir); err != nil {
 		return Done{}, err
 	}
-	entries, err := os.ReadDir(to)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := isEmpty(to); err != nil {
 		return Done{}, err
-	}
-	if len(entries) > 0 {
-		return Done{}, fmt.Errorf("%s: %w", to, ErrNotEmpty)
 	}
 	if err := copyAround(ctx, p.Dir, to); err != nil {
 		return Done{}, err
@@ -39,7 +35,21 @@ func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Don
 	if err != nil {
 		return done, err
 	}
-	return done, recoverCopy(p, to, &done)
+	return done, recoverCopy(p, to, &done, nil)
+}
+
+// isEmpty tells whether a store can be restored to a folder. A file system of its own has lost+found.
+func isEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			return fmt.Errorf("%s has %s: %w", dir, e.Name(), ErrNotEmpty)
+		}
+	}
+	return nil
 }
 
 // restoreLog copies the commit log, and gives its folder the name once all of it is there.
@@ -70,7 +80,7 @@ func restoreLog(ctx context.Context, p store.Params, to string, l *list, tell Pr
 		}
 		done.Segments, done.Copied = done.Segments+1, done.Copied+1
 	}
-	if err := syncDir(part); err != nil {
+	if err := errors.Join(syncDir(part), l.goesOn(p.Dir)); err != nil { // a backup that has begun meanwhile has replaced what was copied
 		return done, err
 	}
 	return done, errors.Join(os.Rename(part, filepath.Join(to, logName)), syncDir(to))

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/store"
 )
 
@@ -26,8 +28,14 @@ type list struct {
 	Segments map[string]string `json:"segments"` // commit-log files that will not change: their SHA-256
 	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them.
 	Last map[string]string `json:"last,omitempty"`
+	// LogEnd is where the log of the last copy that was finished ends, as logEnd finds it; 0: not known.
+	LogEnd int64 `json:"logEnd,omitempty"`
+	// Begun tells runs apart: when the last one began, in ns since 1970.
+	Begun int64 `json:"begun,omitempty"`
 	// Unfinished: the copy has not all yet, or is not recovered.
 	Unfinished bool `json:"unfinished,omitempty"`
+
+	failed error // of writing the list while the copy is recovered
 }
 
 func readList(dir string) (list, error) {
@@ -48,21 +56,47 @@ func readList(dir string) (list, error) {
 	return l, nil
 }
 
-// keep forgets the files that the log has no more, and writes the list.
-func (l *list) keep(dir string, names []string) error {
-	for name := range l.Segments {
-		if !slices.Contains(names, name) {
-			delete(l.Segments, name)
-		}
+// goesOn fails when a run has begun in a folder since the list was read, or written.
+func (l *list) goesOn(dir string) error {
+	now, err := readList(dir)
+	if err == nil && now.Begun != l.Begun {
+		err = fmt.Errorf("%s: %w: another one has begun there", dir, ErrUnfinished)
 	}
-	return l.write(dir)
+	return err
 }
 
-// sumLast takes the checksums of the files that Segments does not have, of a copy that is whole.
+// dropChanged hears the recovery of a copy, and forgets the checksums of files that it is about to change, before it does: if it ends there the next run
+// must not take what it has left for what was copied.
+func (l *list) dropChanged(p store.Params, dir string) func(store.Event) {
+	return func(e store.Event) {
+		from, to := e.From, e.To
+		switch e.What {
+		case store.FoundHole:
+		case store.RemovedSegment: // the one in front may be cut next
+			start, _ := segments.ParseName(filepath.Base(e.Path)) // the store's own name of it
+			from, to = start-1, math.MaxInt64
+		default:
+			return
+		}
+		before := len(l.Segments)
+		maps.DeleteFunc(l.Segments, func(name, _ string) bool {
+			start, err := segments.ParseName(name)
+			return err != nil || start < to && start+p.SegmentBytes > from
+		})
+		if len(l.Segments) != before {
+			l.failed = errors.Join(l.failed, l.write(dir))
+		}
+	}
+}
+
+// sumLast takes the checksums of the files that Segments does not have, of a copy that is whole, and notes where its log ends.
 func (l *list) sumLast(ctx context.Context, p store.Params, dir string) error {
 	p.Dir = dir
 	names, err := segmentNames(p)
-	if err != nil {
+	if err = errors.Join(err, l.failed); err != nil {
+		return err
+	}
+	if l.LogEnd, err = logEnd(p); err != nil {
 		return err
 	}
 	l.Last = map[string]string{}

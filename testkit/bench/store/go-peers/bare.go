@@ -19,11 +19,6 @@ import (
 
 // bareBench runs one of them, with the arguments of the store benches.
 func bareBench(o *options) error {
-	os.RemoveAll(o.dir)
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return err
-	}
-	defer os.RemoveAll(o.dir)
 	switch o.workload {
 	case "put", "put-batch", "put-topics":
 		return barePuts(o)

@@ -84,6 +84,10 @@ func TestTheLossWindowOnARealDisk(t *testing.T) {
 	first := putBodies(t, s, 0, 1)
 	read(t, s, key, 0, 1)
 	putBodies(t, s, 1, 20)
+	until(t, "the allocator has made both segments ahead, and renames none meanwhile", func() bool {
+		logs, err := os.ReadDir(filepath.Join(opt.Dir, "commitlog"))
+		return err == nil && len(logs) == 3
+	})
 	killed := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(killed, os.DirFS(opt.Dir)))
 	plain := small(nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/actors/mailbox"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/commitlog"
 	"github.com/actormq/actormq/segments/vfs"
@@ -238,6 +239,20 @@ const letGoBytes = 1 << 20
 
 // syncRange makes [from, to) durable, oldest segment first. Only that is synced: zeros that are being written ahead are not waited for.
 func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
+	return eachPart(log, from, to, func(s *segments.Segment, at, n int64) error {
+		if n >= letGoBytes {
+			_ = s.LetGo(at, n) // the sync is the same without
+		}
+		if err := s.SyncRange(at, n); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrSync, s.Path(), err)
+		}
+		return nil
+	})
+}
+
+// eachPart calls fn for what [from, to) has of each segment, oldest first and held meanwhile: n bytes at at of it. It ends with the first
+// error. Segments that are gone are left out.
+func eachPart(log *commitlog.Log, from, to messages.PhysicalOffset, fn func(s *segments.Segment, at, n int64) error) error {
 	view := log.View()
 	for i := range view.Len() {
 		s := view.At(i)
@@ -245,14 +260,10 @@ func syncRange(log *commitlog.Log, from, to messages.PhysicalOffset) error {
 			continue
 		}
 		at := max(int64(from)-s.Start(), 0)
-		n := min(int64(to)-s.Start(), s.Size()) - at
-		if n >= letGoBytes {
-			_ = s.LetGo(at, n) // the sync is the same without
-		}
-		err := s.SyncRange(at, n)
+		err := fn(s, at, min(int64(to)-s.Start(), s.Size())-at)
 		s.Release()
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrSync, s.Path(), err)
+			return err
 		}
 	}
 	return nil

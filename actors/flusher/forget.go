@@ -3,6 +3,7 @@ package flusher
 import (
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 )
 
 // forgetBytes is what is given back in whole: of a large page, of which 256 KiB were written at once, the system takes back all or nothing.
@@ -19,17 +20,10 @@ func (a *Actor) forget(durable messages.PhysicalOffset) {
 		return
 	}
 	_ = actors.Protect("forget what nobody reads", func() error {
-		view := a.cfg.Log.View()
-		for i := range view.Len() {
-			s := view.At(i)
-			if s.Start()+s.Size() <= int64(a.forgotten) || s.Start() >= int64(to) || !s.Hold() {
-				continue
-			}
-			at := max(int64(a.forgotten)-s.Start(), 0)
-			_ = s.Forget(at, min(int64(to)-s.Start(), s.Size())-at)
-			s.Release()
-		}
-		return nil
+		return eachPart(a.cfg.Log, a.forgotten, to, func(s *segments.Segment, at, n int64) error {
+			_ = s.Forget(at, n)
+			return nil
+		})
 	})
 	a.forgotten = to
 }

@@ -27,7 +27,6 @@ CPU that other processes used during a run is recorded as other_cpu (in cores); 
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
 """
 import argparse
-import ctypes
 import json
 import mmap
 import os
@@ -114,21 +113,12 @@ def stop(proc):
             continue
 
 
-class WarmMemory:
-    """Memory that is taken and given back before a command, so that what the command gets was just in use."""
-
-    def __init__(self, mb):
-        self.size = mb << 20
-        self.map = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) if mb else None
-        self.at = ctypes.addressof(ctypes.c_char.from_buffer(self.map)) if mb else 0
-
-    def take(self):
-        if self.map:
-            ctypes.memset(self.at, 1, self.size)
-
-    def give(self):
-        if self.map:
-            self.map.madvise(mmap.MADV_DONTNEED)
+def warm_memory(mb):
+    """Takes memory and gives it back, so that what a command gets was just in use."""
+    if mb:
+        with mmap.mmap(-1, mb << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as m:
+            for page in range(0, len(m), mmap.PAGESIZE):
+                m[page] = 1
 
 
 def interrupted(*_):
@@ -292,7 +282,6 @@ def main():
     os.makedirs(work, exist_ok=True)
     results = {}
     sink = open(a.out, "a") if a.out else None
-    memory = WarmMemory(a.warm_memory)
     ended = 0
     for s in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(s) != signal.SIG_IGN:
@@ -305,8 +294,7 @@ def main():
             if a.wait_quiet:
                 wait_quiet(a.max_other, a.wait_quiet, pids)
             full = command.replace("{args}", args).replace("{dir}", d).replace("{pids}", ",".join(map(str, pids)))
-            memory.take()
-            memory.give()
+            warm_memory(a.warm_memory)
             try:
                 lines = run(full, a.timeout, pids)
             finally:

@@ -77,9 +77,11 @@ func Default() *Config {
 	}
 }
 
+// loader reads what a broker.conf holds.
+var loader = properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
+
 // Load reads a broker.conf.
 func (c *Config) Load(file string) error {
-	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("%w: read %s: %w", ErrConfig, file, err)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/magiconair/properties"
-
 	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages"
 )
@@ -102,7 +100,6 @@ func (c *Config) finishSecurity() error {
 
 // loadTLS takes the keys of the file that are not set elsewhere; those of clients are none of a node's.
 func (c *Config) loadTLS(file string) error {
-	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
 	p, err := loader.LoadFile(file)
 	if err != nil {
 		return fmt.Errorf("%w: read %s: %w", ErrConfig, file, err)

@@ -3,8 +3,6 @@ package nodeconf
 import (
 	"fmt"
 	"strings"
-
-	"github.com/magiconair/properties"
 )
 
 // Odd says what is odd about the configuration: each is a warning at start.
@@ -14,7 +12,6 @@ func (c *Config) Odd() []string { return append(c.twice[:len(c.twice):len(c.twic
 func twice(file, text string) (odd []string) {
 	first := map[string]int{}
 	eachLine(text, func(number int, line string) {
-		loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
 		p, err := loader.LoadBytes([]byte(line))
 		if err != nil {
 			return

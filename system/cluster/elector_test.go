@@ -14,7 +14,7 @@ import (
 
 // A node whose view is old, after it was cut off, say, must not ask etcd again and again: each attempt is written to etcd's log.
 func TestAnElectionThatComesToNothingIsNotTriedAgainAtOnce(t *testing.T) {
-	client, err := dial([]string{etcd(t)}, nil)
+	client, err := dial([]string{etcd(t)}, nil, newClientLog(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	system := actor.NewActorSystem()
@@ -59,7 +59,7 @@ func TestTheOwnLeadIsNotATimeWithoutALeader(t *testing.T) {
 
 // Clients that do not take their answers do not keep the lead from being given up.
 func TestTheLeadIsGivenUpHoweverLongClientsTake(t *testing.T) {
-	client, err := dial([]string{etcd(t)}, nil)
+	client, err := dial([]string{etcd(t)}, nil, newClientLog(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	ctl := newControl(client, "test")

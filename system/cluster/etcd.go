@@ -26,7 +26,7 @@ const (
 // connect returns a client of the cluster's etcd, this node's etcd, nil where it is external, and what ends them.
 func connect(c Config) (*clientv3.Client, *etcdserver.EtcdServer, func(), error) {
 	if len(c.Etcd) > 0 {
-		client, err := dial(c.Etcd, c.client())
+		client, err := dial(c.Etcd, c.client(), newClientLog(c.Logger))
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -57,12 +57,8 @@ func stopEtcd(server *embed.Etcd) {
 	}
 }
 
-func dial(endpoints []string, secure *tls.Config) (*clientv3.Client, error) {
-	return dialTelling(endpoints, secure, &causes{})
-}
-
-// dialTelling connects to an etcd. What its client has to say goes to why: by itself it writes to standard error.
-func dialTelling(endpoints []string, secure *tls.Config, why *causes) (*clientv3.Client, error) {
+// dial connects to an etcd. What its client has to say goes to why.
+func dial(endpoints []string, secure *tls.Config, why *etcdLog) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: askTimeout, DialKeepAliveTime: askTimeout, DialKeepAliveTimeout: askTimeout,
 		TLS: secure, Logger: zap.New(why),

@@ -1,9 +1,15 @@
 package cluster
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,4 +34,33 @@ func TestPeersThatSayNothingDoNotHoldUpTheEndOfEtcd(t *testing.T) {
 	}
 	stopEtcd(server)
 	<-server.Server.StopNotify() // what it has is on the disk
+}
+
+// A node whose etcd is not there is slow and then leads nothing: its log says why, once, and nothing of what the node itself took back.
+func TestANodeLogsWhatItsClientOfEtcdHasToSay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	var said bytes.Buffer
+	client, _, end, err := connect(Config{Etcd: []string{l.Addr().String()}, Logger: zerolog.New(zerolog.SyncWriter(&said))})
+	require.NoError(t, err)
+	ask := func(ctx context.Context) {
+		_, err := client.Get(ctx, "key")
+		require.Error(t, err)
+	}
+	taken, back := context.WithCancel(t.Context())
+	back()
+	ask(taken)
+	for range 2 {
+		late, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ask(late)
+		cancel()
+	}
+	end()
+	require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
+	var line struct{ Level, Why, Error, Message string }
+	require.NoError(t, json.Unmarshal(said.Bytes(), &line))
+	require.Equal(t, "warn", line.Level)
+	require.Equal(t, "etcd does not answer as it should", line.Message)
+	require.Contains(t, line.Error, "connection refused")
 }

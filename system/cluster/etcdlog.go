@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -21,24 +22,42 @@ var refusals = map[string]bool{
 // refusalPause is between two lines of the same kind.
 const refusalPause = time.Minute
 
-// etcdLog is etcd's log: its refusals go to the node's, once a minute of each kind, and what ends the process.
+// etcdLog is where etcd, this node's or a client of one, has to say what it says: by themselves they write to standard error. It goes to the
+// node's log, once a minute of each kind. Of a server these are its refusals and what ends the process; of a client what fails. Safe for
+// any goroutine.
 type etcdLog struct {
-	log  zerolog.Logger
-	mu   sync.Mutex
-	told map[string]time.Time
+	log    zerolog.Logger
+	client bool
+
+	mu    sync.Mutex
+	told  map[string]time.Time
+	cause string // the last one of a failure: the error of a request whose time is over does not name it
 }
 
 func newEtcdLog(log zerolog.Logger) *etcdLog { return &etcdLog{log: log, told: map[string]time.Time{}} }
 
+func newClientLog(log zerolog.Logger) *etcdLog {
+	l := newEtcdLog(log)
+	l.client = true
+	return l
+}
+
+// last is the last cause of a failure, empty when there was none.
+func (l *etcdLog) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
 // Enabled implements zapcore.Core.
 func (l *etcdLog) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
 
-// With implements zapcore.Core; the fields of a refusal come with it.
+// With implements zapcore.Core; the fields of a line come with it.
 func (l *etcdLog) With([]zapcore.Field) zapcore.Core { return l }
 
 // Check implements zapcore.Core.
 func (l *etcdLog) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if e.Level >= zapcore.DPanicLevel || refusals[e.Message] {
+	if e.Level >= zapcore.DPanicLevel || refusals[e.Message] || l.client && l.Enabled(e.Level) {
 		return to.AddCore(e, l)
 	}
 	return to
@@ -46,72 +65,54 @@ func (l *etcdLog) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Chec
 
 // Write implements zapcore.Core.
 func (l *etcdLog) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	l.mu.Lock()
-	due := e.Time.Sub(l.told[e.Message]) >= refusalPause
-	if due {
-		l.told[e.Message] = e.Time
+	failed := failure(fields)
+	if l.client && clientv3.IsConnCanceled(failed) {
+		return nil // this node has no more use for the answer: nothing has failed
 	}
-	l.mu.Unlock()
-	if !due {
+	if !l.due(e, failed) {
 		return nil
 	}
 	all := zapcore.NewMapObjectEncoder()
 	for _, f := range fields {
 		f.AddTo(all)
 	}
-	if !refusals[e.Message] {
+	switch {
+	case e.Level >= zapcore.DPanicLevel:
 		l.log.Error().Str("why", e.Message).Fields(all.Fields).Msg("etcd can't go on")
-		return nil
+	case l.client:
+		l.log.Warn().Str("why", e.Message).Fields(all.Fields).Msg("etcd does not answer as it should")
+	default:
+		l.log.Warn().Str("why", e.Message).Fields(all.Fields).Msg("refused by etcd")
 	}
-	l.log.Warn().Str("why", e.Message).Fields(all.Fields).Msg("refused by etcd")
 	return nil
 }
 
-// Sync implements zapcore.Core.
-func (l *etcdLog) Sync() error { return nil }
-
-// causes is the log of a client of etcd. It keeps the last cause of a failure: the error of a request whose time is over does not name it.
-type causes struct {
-	mu    sync.Mutex
-	cause string
-}
-
-// last is the last cause, empty when there was none.
-func (c *causes) last() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cause
-}
-
-// Enabled implements zapcore.Core.
-func (c *causes) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
-
-// With implements zapcore.Core.
-func (c *causes) With([]zapcore.Field) zapcore.Core { return c }
-
-// Check implements zapcore.Core.
-func (c *causes) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(e.Level) {
-		return to.AddCore(e, c)
+// due keeps the cause of a failure, and tells whether it is time for a line of this kind.
+func (l *etcdLog) due(e zapcore.Entry, failed error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if failed != nil {
+		l.cause = failed.Error()
+		if _, text, found := strings.Cut(l.cause, " desc = "); found { // without the code of gRPC
+			l.cause = text
+		}
 	}
-	return to
+	due := e.Time.Sub(l.told[e.Message]) >= refusalPause
+	if due {
+		l.told[e.Message] = e.Time
+	}
+	return due
 }
 
-// Write implements zapcore.Core.
-func (c *causes) Write(_ zapcore.Entry, fields []zapcore.Field) error {
+// failure is the error among the fields of a line, nil without one.
+func failure(fields []zapcore.Field) error {
 	for _, f := range fields {
 		if err, is := f.Interface.(error); is && f.Type == zapcore.ErrorType {
-			cause := err.Error()
-			if _, text, found := strings.Cut(cause, " desc = "); found { // without the code of gRPC
-				cause = text
-			}
-			c.mu.Lock()
-			c.cause = cause
-			c.mu.Unlock()
+			return err
 		}
 	}
 	return nil
 }
 
 // Sync implements zapcore.Core.
-func (c *causes) Sync() error { return nil }
+func (l *etcdLog) Sync() error { return nil }

@@ -150,7 +150,7 @@ func (g *group) start(ids ...string) {
 	for _, id := range ids {
 		p := &peer{etcd: newProxy(g.t, g.etcd), refuse: g.refuse}
 		var err error
-		p.client, err = dial([]string{"http://" + p.etcd.listener.Addr().String()}, nil)
+		p.client, err = dial([]string{"http://" + p.etcd.listener.Addr().String()}, nil, newClientLog(zerolog.Nop()))
 		require.NoError(g.t, err)
 		p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 			actor.WithDeadLetterThrottleInterval(time.Millisecond))

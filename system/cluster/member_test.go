@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
@@ -153,7 +154,7 @@ func TestAGroupWhoseRecordIsTakenAwayBeginsAnew(t *testing.T) {
 		g.put()
 	}
 	old := g.up[g.leader()]
-	client, err := dial([]string{g.etcd}, nil)
+	client, err := dial([]string{g.etcd}, nil, newClientLog(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	record := func() Record {

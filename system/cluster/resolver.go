@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -22,7 +23,7 @@ type Resolver struct {
 // NewResolver returns a Resolver for a cluster by name, and asks nobody yet. Endpoints, host:port, are those of its etcd, of which one
 // that answers is enough; secure is nil in the clear. Close it.
 func NewResolver(cluster string, endpoints []string, secure *tls.Config) (*Resolver, error) {
-	client, err := dial(endpoints, secure)
+	client, err := dial(endpoints, secure, newClientLog(zerolog.Nop()))
 	if err != nil {
 		return nil, err
 	}

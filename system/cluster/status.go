@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -23,8 +24,8 @@ type Status struct {
 // Read tells of every cluster in an etcd, by name. One endpoint, host:port, is asked after the other, under TLS where that
 // is not nil.
 func Read(ctx context.Context, endpoints []string, secure *tls.Config) ([]Status, error) {
-	why := &causes{}
-	client, err := dialTelling(endpoints, secure, why)
+	why := newClientLog(zerolog.Nop())
+	client, err := dial(endpoints, secure, why)
 	if err != nil {
 		return nil, err
 	}

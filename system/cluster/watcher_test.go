@@ -4,13 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 )
 
 // A look fails while etcd has no leader, and nothing may change after it for hours: the watch has to end, so that the look is
 // repeated. A group whose leader had stopped in order stayed without one.
 func TestAWatchEndsWithALookThatFails(t *testing.T) {
-	client, err := dial([]string{etcd(t)}, nil)
+	client, err := dial([]string{etcd(t)}, nil, newClientLog(zerolog.Nop()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	ctl := newControl(client, "watched")

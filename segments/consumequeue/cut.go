@@ -147,13 +147,23 @@ func (q *Queue) SetMin(minPhysical messages.PhysicalOffset) error {
 }
 
 // DeleteExpired removes the files all of whose units are below Min, oldest first, but never the last one (spec/store.md
-// §9.4), and returns how many. The names are gone for good after Sync.
+// §9.4), and returns how many. The names are gone for good after Sync. What follows is made durable before: the files say where the queue
+// goes on, and a power cut must not take all of them.
 func (q *Queue) DeleteExpired() (int, error) {
 	q.io.Lock()
 	defer q.io.Unlock()
 	n := 0
 	least := q.tail.Load().min.Load()
-	for q.first >= 0 && q.first < q.last && q.first+q.table.units <= least {
+	expired := func() bool { return q.first >= 0 && q.first < q.last && q.first+q.table.units <= least }
+	if expired() {
+		if err := q.write(); err != nil {
+			return 0, err
+		}
+		if err := q.syncFiles(); err != nil {
+			return 0, err
+		}
+	}
+	for expired() {
 		if err := q.removeFile(segments.Name(q.first * UnitBytes)); err != nil {
 			return n, q.fail("delete expired", err)
 		}

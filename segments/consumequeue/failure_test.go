@@ -452,3 +452,23 @@ func TestWhatCouldNotBeWrittenBackFailsTheSyncOfAll(t *testing.T) {
 	require.ErrorIs(t, table.SyncAll(), boom)
 	require.ErrorIs(t, table.SyncAll(), boom)
 }
+
+// TestExpiredFilesGoAfterWhatFollowsThemIsDurable: a power cut may take the new file, or its content, and the queue with it, whose next message
+// would then be the first again.
+func TestExpiredFilesGoAfterWhatFollowsThemIsDurable(t *testing.T) {
+	for seed := range uint64(60) {
+		disk, _, q := newTable(t)
+		appendUnits(t, q, 0, 10)
+		require.NoError(t, q.Sync())
+		appendUnits(t, q, 10, 11)
+		if seed%2 == 0 {
+			require.NoError(t, q.Write())
+		}
+		require.NoError(t, q.SetMin(1000))
+		n, err := q.DeleteExpired()
+		require.NoError(t, err)
+		left := openTable(t, disk.Crash(seed), small).Lookup(key)
+		require.NotNil(t, left, "seed %d, %d files deleted", seed, n)
+		require.GreaterOrEqual(t, left.Max(), messages.QueueOffset(10), "seed %d", seed)
+	}
+}

@@ -14,7 +14,9 @@ import (
 // apply does what the plan says. It can be interrupted anywhere: what it has done so far does not change what the next
 // plan finds.
 func (s *Store) apply(p *Plan) error {
-	steps := []func(*Plan) error{s.cutLog, s.cutQueues, s.cutIndex, s.dispatch, s.syncRecovered, s.raiseMins}
+	steps := []func(*Plan) error{
+		s.cutLog, s.noteQueues, s.cutQueues, s.cutIndex, s.dispatch, s.beginDropped, s.syncRecovered, s.forgetNoted, s.raiseMins,
+	}
 	for _, step := range steps {
 		if err := step(p); err != nil {
 			return fmt.Errorf("recovery: %w", err)

@@ -22,10 +22,11 @@ const (
 	CutQueue          Finding = "queue cut"                 // from queue offset From on
 	DroppedQueue      Finding = "queue dropped"             // to be built again from the log
 	RestartedQueue    Finding = "queue restarted"           // its topic was deleted and made again, or its offsets jump: it now begins at queue offset From
+	EmptiedQueue      Finding = "queue emptied"             // the log has none of its records: it goes on at queue offset From
 	ClosedGap         Finding = "queue gap closed"          // queue offsets From..To name a place in a hole
 	RejectedRecord    Finding = "record not queued"         // its topic or queue cannot be a folder, or its queue offset does not follow
 	FoundUnproven     Finding = "not proven durable"        // a sync had failed: the log from From on was copied to new files, Path is one of them
-	UnprovenQueues    Finding = "queues not proven durable" // a sync of one had failed: all are built again with the records from From on
+	UnprovenQueues    Finding = "queues not proven durable" // a sync of one had failed, or a start was interrupted: all are built again with the records from From on
 	DroppedIndex      Finding = "index file dropped"
 	MissingIndex      Finding = "index files are missing" // since the last clean stop: the index is built anew
 	CutIndex          Finding = "index cut"               // entries from record From on

@@ -37,12 +37,13 @@ type verdict struct {
 	from    messages.PhysicalOffset // records from here on must be dispatched to it, -1: none
 	damaged bool                    // units are missing at its end
 	seen    messages.QueueOffset    // behind the last record that the scan has met
+	next    messages.QueueOffset    // of a dropped queue of which nothing is built again, -1: what its files say
 }
 
 func newJudge(p *planner) *judge {
 	j := &judge{planner: p}
 	j.verdicts = newQueueStates(func(key messages.QueueKey) *verdict {
-		return &verdict{unitWindow: unitWindow{key: key, q: p.queues.Lookup(key)}, cut: -1, from: -1}
+		return &verdict{unitWindow: unitWindow{key: key, q: p.queues.Lookup(key)}, cut: -1, from: -1, next: -1}
 	})
 	return j
 }
@@ -66,8 +67,8 @@ func (j *judge) queuesAlone() error {
 		unsound = j.queues.Verify()
 	}
 	return j.eachQueue(func(v *verdict) error {
-		if err := v.q.Damaged(); err != nil && v.q.PhysicalEnd() < 0 {
-			j.dropQueue(v, err)
+		if err := v.q.Damaged(); err != nil && v.q.PhysicalEnd() <= max(j.Min, 0) {
+			j.dropQueue(v, err) // of what has expired only its end counts, and that is not known by the sound part
 			return nil
 		} else if err != nil {
 			v.damaged, v.cut, v.why = true, v.q.Max(), err // what is sound of it is compared like any other
@@ -83,6 +84,9 @@ func (j *judge) queuesAlone() error {
 		}
 		if err != nil {
 			return err
+		}
+		if j.unproven == proven {
+			return nil
 		}
 		return j.inDoubt(v)
 	})
@@ -101,6 +105,10 @@ func (j *judge) doubtFrom() messages.PhysicalOffset {
 // with the log's beginning can't be built again: a queue of such alone stays as it can be read, as it must not give its offsets anew.
 func (j *judge) inDoubt(v *verdict) error {
 	from := j.doubtFrom()
+	if v.q.PhysicalEnd() < 0 { // it was dropped, and where it goes on is noted for the case that nothing can be built of it
+		v.drop, v.from, v.why, v.next = true, from, errUnproven, v.q.Max()
+		return nil
+	}
 	if end := v.q.PhysicalEnd(); end <= from || end <= j.Min {
 		return nil
 	}
@@ -122,7 +130,7 @@ func (j *judge) deleted(v *verdict) (bool, error) {
 	if err != nil || at == v.q.Min() {
 		return false, err
 	}
-	v.drop, v.why, v.from = true, errDeleted, below
+	v.drop, v.why, v.from, v.next = true, errDeleted, below, 0
 	return true, nil
 }
 
@@ -264,6 +272,7 @@ func (j *judge) finish() error {
 	}
 	j.QueuesFrom = min(j.End, max(j.doubtFrom(), j.Min)) // of queues that have gone, too
 	j.Queues = nil
+	var errs []error
 	j.verdicts.each(func(v *verdict) {
 		if v.from >= 0 {
 			j.QueuesFrom = min(j.QueuesFrom, max(v.from, j.Min))
@@ -271,7 +280,9 @@ func (j *judge) finish() error {
 		if v.q == nil {
 			return
 		}
-		step := QueueStep{Queue: v.key, Drop: v.drop, Cut: v.cut, Why: v.why}
+		next, err := v.reached()
+		errs = append(errs, err)
+		step := QueueStep{Queue: v.key, Drop: v.drop, Next: next, Cut: v.cut, Why: v.why}
 		if step.Cut < 0 && !j.Clean && v.seen > 0 && !v.q.Tidy() {
 			step.Cut = v.q.Max() // units of a lost run may lie behind
 		}
@@ -282,7 +293,7 @@ func (j *judge) finish() error {
 	slices.SortFunc(j.Queues, func(a, b QueueStep) int {
 		return cmp.Or(cmp.Compare(a.Queue.Topic, b.Queue.Topic), cmp.Compare(a.Queue.QueueID, b.Queue.QueueID))
 	})
-	return nil
+	return errors.Join(errs...)
 }
 
 // behind judges the units that no record of the scan has confirmed.
@@ -308,6 +319,10 @@ func (j *judge) behind(v *verdict) error {
 		if below < to && v.from < 0 {
 			v.from = j.Min // what the last units should have named is not known
 		}
+		if gone, err := j.goneBelow(v, below); below < to && gone || err != nil {
+			v.drop, v.why = true, errBehindLog
+			return err
+		}
 		j.shorten(v, below, errBehindLog)
 	}
 	if v.drop || v.q.PhysicalEnd() <= j.ScanFrom {
@@ -316,10 +331,19 @@ func (j *judge) behind(v *verdict) error {
 	return j.unconfirmed(v)
 }
 
+// goneBelow tells whether the log has no record any more of the queue in front of a queue offset.
+func (j *judge) goneBelow(v *verdict, at messages.QueueOffset) (bool, error) {
+	if at <= v.q.Min() {
+		return true, nil
+	}
+	u, err := v.unitAt(at - 1)
+	return u.End() <= j.Min, err
+}
+
 // shorten makes the queue end at a queue offset; nothing has to be dispatched for that.
 func (j *judge) shorten(v *verdict, to messages.QueueOffset, why error) {
 	if to <= v.q.Min() {
-		v.drop, v.why = true, why
+		v.drop, v.why, v.next = true, why, to
 		return
 	}
 	if v.cut < 0 || to < v.cut {

@@ -71,6 +71,7 @@ type Removal struct {
 type QueueStep struct {
 	Queue messages.QueueKey
 	Drop  bool                 // delete all of it
+	Next  messages.QueueOffset // then, if the log has no record of it, it goes on here
 	Cut   messages.QueueOffset // otherwise cut it here
 	Why   error                // nil: only what is behind the last unit is cleared
 }

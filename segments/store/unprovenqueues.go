@@ -14,7 +14,7 @@ import (
 )
 
 // errUnproven is why a queue is built again from a place on that nobody has found wrong.
-var errUnproven = errors.New("a sync of a consume queue had failed")
+var errUnproven = errors.New("a sync of a consume queue had failed, or a start was interrupted that built queues again")
 
 // proven says that the queues are durable, wherever their records are.
 const proven = messages.PhysicalOffset(math.MaxInt64)

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/actormq/actormq/messages"
+)
+
+// errInterrupted is what the marker of queues that are not to be believed says while they are built again.
+var errInterrupted = errors.New("queues were being built again")
+
+// noteQueues makes durable what would be lost with the queues that are about to be cut: where they go on when the log has none of their
+// records any more, as their consumers are past their offsets; and that they have to be built again, where nothing else would show it to a start
+// that reads only the end of the log.
+func (s *Store) noteQueues(p *Plan) error {
+	noted := false
+	for _, step := range p.Queues {
+		if step.Next > 0 {
+			s.setFloor(step.Queue, step.Next)
+			noted = true
+		}
+	}
+	if noted {
+		if err := s.room(s.saveFloors()); err != nil {
+			return err
+		}
+	}
+	if len(p.Queues) == 0 || p.QueuesFrom >= p.ScanFrom {
+		return nil
+	}
+	return s.room(s.doubt.mark(p.QueuesFrom, errInterrupted))
+}
+
+// beginDropped has the queues go on where they were of which the log has no record.
+func (s *Store) beginDropped(p *Plan) error {
+	for _, step := range p.Queues {
+		if step.Next <= 0 {
+			continue
+		}
+		q, err := s.Queues.Create(step.Queue)
+		if err != nil {
+			return fmt.Errorf("begin a dropped queue: %w", err)
+		}
+		if q.PhysicalEnd() >= 0 || q.Max() > 0 {
+			continue
+		}
+		if err := q.Begin(step.Next); err != nil {
+			return err
+		}
+		s.tell(Event{What: EmptiedQueue, Queue: step.Queue, From: int64(step.Next)})
+	}
+	return nil
+}
+
+// forgetNoted takes out where queues would have gone on that have messages: their files say it.
+func (s *Store) forgetNoted(p *Plan) error {
+	stale := false
+	for _, step := range p.Queues {
+		if q := s.Queues.Lookup(step.Queue); step.Next > 0 && q != nil && q.PhysicalEnd() >= 0 {
+			delete(s.floors.Queues[step.Queue.Topic], step.Queue.QueueID)
+			stale = true
+		}
+	}
+	if !stale || s.unwritten {
+		return nil
+	}
+	return s.room(s.saveFloors())
+}
+
+// reached is where a dropped queue goes on when nothing is built of it.
+func (v *verdict) reached() (messages.QueueOffset, error) {
+	switch {
+	case !v.drop:
+		return 0, nil
+	case v.next >= 0:
+		return v.next, nil
+	}
+	return v.q.Reached()
+}

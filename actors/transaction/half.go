@@ -19,12 +19,6 @@ var (
 
 const opTag = "d"
 
-// IsHalf tells whether a message asks to be stored as a half message.
-func IsHalf(p messages.Properties) bool {
-	half, _ := p.Get(messages.PropertyTransactionMessage)
-	return strings.EqualFold(half, "true")
-}
-
 // Halve turns a message into the half message of a transaction (spec/store.md §11.1). A delay is dropped: the store would take the
 // half message for a delayed one, and lose it.
 func Halve(m *messages.Message) {

@@ -85,6 +85,11 @@ func AppendUnquoted(dst []byte, content string) ([]byte, error) {
 		if dst = append(dst, content[from:i]...); i == len(content) {
 			break
 		}
+		if c, ok := escapedASCII(content[i:]); ok {
+			dst = append(dst, c)
+			i += len(`\u0000`)
+			continue
+		}
 		r, size, err := unescape(content[i:])
 		if err != nil {
 			return dst, err
@@ -93,6 +98,15 @@ func AppendUnquoted(dst []byte, content string) ([]byte, error) {
 		i += size
 	}
 	return dst, nil
+}
+
+// escapedASCII decodes the sequence that s begins with if it is one of four digits for a byte of ASCII: the separators of properties are.
+func escapedASCII(s string) (byte, bool) {
+	if len(s) < len(`\u0000`) || s[1] != 'u' || s[2] != '0' || s[3] != '0' || s[4]-'0' > 7 {
+		return 0, false
+	}
+	low, ok := hexDigit(s[5])
+	return (s[4]-'0')<<4 | byte(low), ok
 }
 
 // unescape decodes the sequence that s begins with.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/actormq/actormq/messages/fastjson"
@@ -103,6 +102,9 @@ func ToExt(h Header) Ext {
 // appendFields writes ext fields as the command's codec does, in the place of c.ExtFields those of h unless it is nil. They go
 // straight into the frame: an answer costs no list of them.
 func (c *Command) appendFields(dst []byte, h Header) []byte {
+	if sent, ok := h.(*SendMessageAnswer); ok && !c.Binary {
+		return sent.appendJSON(dst)
+	}
 	f := fieldsPool.Get().(*Fields)
 	f.encoding, f.wire, f.binary, f.first = true, dst, c.Binary, true // dst has the prefix, so it is not nil
 	if f.typed = h != nil; f.typed {
@@ -221,7 +223,7 @@ func (f *Fields) OptionalBool(name string, p *bool) {
 		return
 	}
 	value, _ := f.find(name)
-	*p = value == "true" || strings.EqualFold(value, "true")
+	*p = isTrue(value)
 }
 
 func (f *Fields) putNumber(name string, n int64) {

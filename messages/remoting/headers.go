@@ -81,6 +81,10 @@ func DecodeSend(c *Command) (SendMessageHeader, error) {
 	f := Fields{ext: c.ExtFields}
 	switch c.Code {
 	case RequestSendMessageV2, RequestSendBatchMessage, RequestSendReplyMessageV2:
+		if h.readShort(c.ExtFields) {
+			return h, nil
+		}
+		h = SendMessageHeader{}
 		h.fields(&f, &shortSendNames)
 	default:
 		h.fields(&f, &longSendNames)

@@ -10,10 +10,10 @@ import (
 )
 
 // putBatch stores the messages of a batch, all or none. Its topic is taken as it stands: clients do not batch retries.
-func (p *Producers) putBatch(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message) {
+func (p *Producers) putBatch(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message, waits bool) {
 	d := p.placed(r, m.Topic, h.QueueID)
 	d.batch, d.sizes = true, record.AppendBatchSizes(d.sizes, m)
-	p.b.Store.PutBatchAsync(m, messages.Properties(h.Properties).Waits(), p.deadline(r.At), d.tell)
+	p.b.Store.PutBatchAsync(m, waits, p.deadline(r.At), d.tell)
 }
 
 // longestID is an offset id of an IPv6 address, and a comma.

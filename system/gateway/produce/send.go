@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/actors/gateway"
-	"github.com/actormq/actormq/actors/transaction"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
@@ -87,28 +86,28 @@ func (p *Producers) send(r *gateway.Request) {
 	}
 	e := envelopes.Get().(*envelope)
 	defer envelopes.Put(e)
-	p.fill(e, r, &h, topic)
+	sent := p.fill(e, r, &h, topic)
 	if h.Batch {
-		p.putBatch(r, &h, &e.message)
+		p.putBatch(r, &h, &e.message, sent.Waits)
 		return
 	}
-	if err := p.route(r, &h, &e.message); err != nil {
+	if err := p.route(r, &h, &e.message, sent.Half); err != nil {
 		p.fail(r, err)
 		return
 	}
 	d := p.placed(r, topic.TopicName, h.QueueID)
 	d.half = e.message.Topic == messages.TopicTransactionHalf
-	p.b.Store.PutAsync(&e.message, messages.Properties(h.Properties).Waits(), p.deadline(r.At), d.tell)
+	p.b.Store.PutAsync(&e.message, sent.Waits, p.deadline(r.At), d.tell)
 }
 
 // route puts a message into the topic where it belongs.
-func (p *Producers) route(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message) error {
+func (p *Producers) route(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message, half bool) error {
 	if strings.HasPrefix(h.Topic, messages.RetryTopicPrefix) {
 		if err := p.retried(r, h, m); err != nil {
 			return err
 		}
 	}
-	if transaction.IsHalf(m.Properties) {
+	if half {
 		if p.b.Policy().RejectHalf || p.b.Transactions == nil {
 			return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
 		}
@@ -128,9 +127,10 @@ var envelopes = sync.Pool{New: func() any { return new(envelope) }}
 
 // fill takes over what a send says. The properties are stored without WAIT, and with the cluster's name, which a consumer
 // needs to reply to a request (spec/remoting.md §8.2, §12.3). Nothing of the request is copied but them.
-func (p *Producers) fill(e *envelope, r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig) {
-	e.properties = messages.Properties(h.Properties).AppendWith(
-		e.properties[:0], messages.PropertyCluster, p.b.ClusterName, messages.PropertyWait)
+func (p *Producers) fill(
+	e *envelope, r *gateway.Request, h *remoting.SendMessageHeader, topic metadata.TopicConfig,
+) (sent messages.Sent) {
+	e.properties, sent = messages.Properties(h.Properties).AppendSent(e.properties[:0], p.b.ClusterName)
 	e.message = messages.Message{
 		Topic: topic.TopicName, QueueID: h.QueueID, Flag: h.Flag, SysFlag: h.SysFlag, ReconsumeTimes: h.ReconsumeTimes,
 		BornTimestampMs: h.BornTimestampMs, BornHost: r.Conn.Remote(), StoreHost: p.b.StoreHost, Body: r.Body,
@@ -139,6 +139,7 @@ func (p *Producers) fill(e *envelope, r *gateway.Request, h *remoting.SendMessag
 	if topic.TopicFilterType == metadata.FilterMultiTag {
 		e.message.SysFlag |= messages.SysFlagMultiTags
 	}
+	return sent
 }
 
 // putCode says a put's status in the protocol's codes (spec/remoting.md §8.4).

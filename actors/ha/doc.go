@@ -7,7 +7,7 @@
 //	sender, one a replica               checks the first report, then writes frames straight from the log's map; what is far
 //	                                    behind the end is read from the file, so that it does not fill the map
 //	Follower (slave)                    connects, reports at once, and has the writer append what comes (AppendReplica)
-//	ConfigSync (slave)                  fetches the master's configuration every 10 s
+//	ConfigSync (slave)                  fetches the master's configuration every 10 s, and when it is told to (SyncNow)
 //
 // Sockets are read by goroutines of their own, which end with their connection.
 //

@@ -15,7 +15,8 @@ import (
 type State[V any] struct {
 	Table   *actors.Table[string, V]
 	Version metadata.DataVersion
-	Unknown metadata.Unknown // members of the file that this version does not know
+	Deleted map[string]metadata.DataVersion // when an entry was last removed by request, for files that keep that
+	Unknown metadata.Unknown                // members of the file that this version does not know
 }
 
 // Entries returns a copy of the table, as a file has it.
@@ -24,6 +25,7 @@ func (s *State[V]) Entries() map[string]V { return maps.Collect(s.Table.All()) }
 // Draft is a change in the making. It belongs to the actor.
 type Draft[V any] struct {
 	Version metadata.DataVersion
+	Deleted map[string]metadata.DataVersion // replaced, never changed
 
 	edit             *actors.TableEdit[string, V]
 	unknown          metadata.Unknown
@@ -33,7 +35,7 @@ type Draft[V any] struct {
 
 func newDraft[V any](s *State[V]) *Draft[V] {
 	return &Draft[V]{
-		Version: s.Version, edit: s.Table.Edit(), unknown: s.Unknown,
+		Version: s.Version, Deleted: s.Deleted, edit: s.Table.Edit(), unknown: s.Unknown,
 		changed: map[string]struct{}{}, removed: map[string]struct{}{},
 	}
 }
@@ -83,7 +85,7 @@ func (d *Draft[V]) Replace(s *State[V]) {
 	for name, v := range s.Table.All() {
 		d.Set(name, v)
 	}
-	d.Version, d.unknown, d.dirty = s.Version, s.Unknown, true
+	d.Version, d.Deleted, d.unknown, d.dirty = s.Version, s.Deleted, s.Unknown, true
 }
 
 // News returns the names of the entries that have been set and of those that have been removed, sorted. One that is removed and
@@ -93,5 +95,5 @@ func (d *Draft[V]) News() (changed, removed []string) {
 }
 
 func (d *Draft[V]) state() *State[V] {
-	return &State[V]{Table: d.edit.Table(), Version: d.Version, Unknown: d.unknown}
+	return &State[V]{Table: d.edit.Table(), Version: d.Version, Deleted: d.Deleted, Unknown: d.unknown}
 }

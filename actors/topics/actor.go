@@ -47,7 +47,7 @@ type state = keeper.State[metadata.TopicConfig]
 
 // file is the content of topics.json.
 func file(s *state) metadata.TopicTable {
-	return metadata.TopicTable{DataVersion: s.Version, Topics: s.Entries(), Unknown: s.Unknown}
+	return metadata.TopicTable{DataVersion: s.Version, Topics: s.Entries(), Deleted: s.Deleted, Unknown: s.Unknown}
 }
 
 // load reads the file and completes it. Nothing else runs yet.
@@ -84,7 +84,7 @@ func (a *keeperActor) stateOf(table *metadata.TopicTable) *state {
 		topic.TopicName = name
 		edit.Set(name, topic)
 	}
-	return &state{Table: edit.Table(), Version: table.DataVersion, Unknown: table.Unknown}
+	return &state{Table: edit.Table(), Version: table.DataVersion, Deleted: table.Deleted, Unknown: table.Unknown}
 }
 
 func (a *keeperActor) handle(change *keeper.Draft[metadata.TopicConfig], message any) (known bool) {
@@ -120,7 +120,10 @@ func (a *keeperActor) remove(d draft, m *messages.DeleteTopic) error {
 	if a.isSystem(m.Topic) {
 		return fmt.Errorf("%w: %s", messages.ErrSystemTopic, m.Topic)
 	}
-	d.Remove(m.Topic)
+	if _, there := d.Get(m.Topic); there {
+		d.Remove(m.Topic)
+		d.Deleted = metadata.NoteDeleted(d.Deleted, m.Topic, d.Version) // slaves can't see it otherwise, once it is made again
+	}
 	return nil
 }
 

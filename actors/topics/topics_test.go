@@ -305,6 +305,35 @@ func TestRestartKeepsState(t *testing.T) {
 	require.Equal(t, text, string(fixture.ReadFile(t, disk, file)), "a start that finds everything writes nothing")
 }
 
+// Who takes over the table learns of a topic that was deleted, also when it has been made again since.
+func TestDeletionsAreToldWithTheTable(t *testing.T) {
+	disk := memfs.New()
+	k := start(t, options(disk))
+	slave := start(t, options(memfs.New()))
+	take := func() map[string]struct{} {
+		before, master := slave.Table(), k.Table()
+		body, err := k.JSON()
+		require.NoError(t, err)
+		_, err = slave.Replace(t.Context(), body)
+		require.NoError(t, err)
+		require.Equal(t, master, slave.Table())
+		return before.DeletedSince(master.Deleted)
+	}
+	again := func() {
+		require.NoError(t, k.Update(t.Context(), metadata.TopicConfig{TopicName: "Again", Perm: 6}))
+	}
+	again()
+	require.NoError(t, k.Delete(t.Context(), "NeverMade"))
+	require.Empty(t, take())
+	for range 2 {
+		require.NoError(t, k.Delete(t.Context(), "Again"))
+		again()
+		require.Equal(t, map[string]struct{}{"Again": {}}, take())
+		require.Empty(t, take())
+	}
+	require.Equal(t, k.Table(), start(t, options(disk.Crash(1))).Table())
+}
+
 // The file as the original writes it, member by member (spec/store.md §13.2).
 func TestFileShape(t *testing.T) {
 	disk := memfs.New()

@@ -340,3 +340,18 @@ func TestPermissionsStay(t *testing.T) {
 		require.Equal(t, want, st.Mode().Perm(), name)
 	}
 }
+
+func TestOfManyDeletionsTheNewestAreKept(t *testing.T) {
+	var noted map[string]DataVersion
+	var v DataVersion
+	for i := range maxDeleted + 3 {
+		v.Advance(77)
+		before := noted
+		noted = NoteDeleted(noted, strconv.Itoa(i), v)
+		require.NotContains(t, before, strconv.Itoa(i), "it may be published")
+	}
+	require.Len(t, noted, maxDeleted)
+	require.NotContains(t, noted, "2")
+	require.Contains(t, noted, "3")
+	require.Equal(t, v, noted[strconv.Itoa(maxDeleted+2)])
+}

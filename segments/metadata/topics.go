@@ -1,5 +1,7 @@
 package metadata
 
+import "maps"
+
 // DataVersion tells apart the states of a table; two are equal when all fields are. RocketMQ's slaves compare them.
 type DataVersion struct {
 	Counter      int64 `json:"counter"` // grows by one with each change
@@ -38,11 +40,44 @@ type TopicConfig struct {
 	Unknown         Unknown `json:"-"`
 }
 
-// TopicTable is the content of topics.json.
+// TopicTable is the content of topics.json, and of the answer to GET_ALL_TOPIC_CONFIG.
 type TopicTable struct {
 	DataVersion DataVersion            `json:"dataVersion"`
 	Topics      map[string]TopicConfig `json:"topicConfigTable"`
-	Unknown     Unknown                `json:"-"`
+	// Deleted tells with which version a topic was last deleted; it may have been made again since. RocketMQ knows and writes no such member.
+	Deleted map[string]DataVersion `json:"deletedTopics,omitempty"`
+	Unknown Unknown                `json:"-"`
+}
+
+// maxDeleted bounds TopicTable.Deleted: the newest are kept.
+const maxDeleted = 1000
+
+// NoteDeleted returns the deletions with one more.
+func NoteDeleted(deleted map[string]DataVersion, topic string, now DataVersion) map[string]DataVersion {
+	next := make(map[string]DataVersion, len(deleted)+1)
+	maps.Copy(next, deleted)
+	next[topic] = now
+	if len(next) > maxDeleted {
+		oldest := topic
+		for name, v := range next {
+			if o := next[oldest]; v.Counter < o.Counter || v.Counter == o.Counter && v.TimestampMs < o.TimestampMs {
+				oldest = name
+			}
+		}
+		delete(next, oldest)
+	}
+	return next
+}
+
+// DeletedSince is which of the deletions this table does not know: topics that were deleted after it was written.
+func (t *TopicTable) DeletedSince(deleted map[string]DataVersion) map[string]struct{} {
+	since := map[string]struct{}{}
+	for name, v := range deleted {
+		if known, is := t.Deleted[name]; !is || known != v {
+			since[name] = struct{}{}
+		}
+	}
+	return since
 }
 
 type (

@@ -24,9 +24,10 @@ import (
 // carried are the files whose content goes with the log: whenever one is saved a leader puts it into a queue of an internal topic, so
 // that its successor has it as it was at that place of the log, never newer: an offset that says "delivered" comes behind what was
 // delivered.
-var carried = []string{"topics.json", "subscriptionGroup.json", offsetsFile, lightOffsetsFile, delayFile}
+var carried = []string{topicsFile, "subscriptionGroup.json", offsetsFile, lightOffsetsFile, delayFile}
 
 const (
+	topicsFile       = "topics.json"
 	offsetsFile      = "consumerOffset.json"
 	lightOffsetsFile = "lmqConsumerOffset.json"
 	delayFile        = "delayOffset.json"
@@ -168,7 +169,11 @@ func (c *carrier) putDelays() error {
 
 // restore writes the files as the log has them, before anything reads them. first is a group's first leader, whose files are the group's.
 func (c *carrier) restore(ctx context.Context, first bool) error {
-	for i, name := range carried {
+	deleted, err := c.deletedSince(ctx)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	for i, name := range slices.Backward(carried) { // the topics last: what ends half-way begins again knowing what was deleted
 		content, err := c.last(ctx, i)
 		if err != nil {
 			return fmt.Errorf("restore %s: %w", name, err)
@@ -176,7 +181,7 @@ func (c *carrier) restore(ctx context.Context, first bool) error {
 		if content == nil && first {
 			continue
 		}
-		if err := c.write(name, content); err != nil {
+		if err := c.write(name, content, deleted); err != nil {
 			return fmt.Errorf("restore %s: %w", name, err)
 		}
 	}
@@ -190,7 +195,7 @@ func (c *carrier) keepDelays() error {
 	defer cancel()
 	content, err := c.last(ctx, slices.Index(carried, delayFile))
 	if err == nil && content != nil {
-		err = c.write(delayFile, content)
+		err = c.write(delayFile, content, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("keep %s: %w", delayFile, err)
@@ -224,13 +229,29 @@ func (c *carrier) last(ctx context.Context, i int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, maxCarried))
 }
 
+// deletedSince tells which topics were deleted after this node's file of them was written, by what the log has of that.
+func (c *carrier) deletedSince(ctx context.Context) (map[string]struct{}, error) {
+	content, err := c.last(ctx, slices.Index(carried, topicsFile))
+	if err != nil || content == nil {
+		return nil, err
+	}
+	var told, logged metadata.TopicTable
+	if err := metadata.Parse(content, &logged); err != nil {
+		return nil, err
+	}
+	if _, err := metadata.Load(c.Disk, path.Join(c.dir, topicsFile), &told); err != nil && !errors.Is(err, metadata.ErrDamaged) {
+		return nil, err
+	}
+	return told.DeletedSince(logged.Deleted), nil
+}
+
 // write brings a file into the state that the log gives it. Without one, what a follower has been told by its leader stays, but for
 // progress that may be ahead of the log.
-func (c *carrier) write(name string, content []byte) error {
+func (c *carrier) write(name string, content []byte, deleted map[string]struct{}) error {
 	at := path.Join(c.dir, name)
 	switch {
 	case name == offsetsFile || name == lightOffsetsFile:
-		return c.writeOffsets(at, content)
+		return c.writeOffsets(at, content, deleted)
 	case content != nil:
 		return metadata.Save(c.Disk, at, json.RawMessage(content))
 	case name == delayFile:
@@ -240,8 +261,9 @@ func (c *carrier) write(name string, content []byte) error {
 }
 
 // writeOffsets takes of each group the further offset: its consumers have seen confirmed messages only. How far transactions have been
-// looked at comes from the log alone.
-func (c *carrier) writeOffsets(at string, content []byte) error {
+// looked at comes from the log alone, and so do the offsets of topics that were deleted since this node was told of any: what it has is of
+// their life before.
+func (c *carrier) writeOffsets(at string, content []byte, deleted map[string]struct{}) error {
 	var told, logged metadata.OffsetTable
 	found, err := metadata.Load(c.Disk, at, &told)
 	if err != nil && !errors.Is(err, metadata.ErrDamaged) || !found && content == nil {
@@ -256,7 +278,8 @@ func (c *carrier) writeOffsets(at string, content []byte) error {
 		logged.Offsets = map[string]map[int32]int64{}
 	}
 	for name, queues := range told.Offsets {
-		if _, group, _ := metadata.SplitOffsetKey(name); group == messages.GroupTransactions {
+		topic, group, _ := metadata.SplitOffsetKey(name)
+		if _, anew := deleted[topic]; anew || group == messages.GroupTransactions {
 			continue
 		}
 		if logged.Offsets[name] == nil {

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +77,49 @@ func TestTheNextLeaderHasTheConfigurationAsTheLogHasIt(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(topics), string(made))
 	require.Less(t, g.up[next].Store().DelayOffsets()[1], messages.QueueOffset(50))
+}
+
+// What a follower was told of a topic's life before does not come back with it: consumers of the topic that was made again would pass over
+// what it has.
+func TestTheNextLeaderForgetsTheOffsetsOfATopicsLifeBefore(t *testing.T) {
+	disk := memfs.New()
+	s, err := system.Open(system.Options{Dir: "store", Disk: disk, SegmentBytes: 64 << 10, IndexSlots: 100, IndexEntries: 1000, WindowBytes: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close(context.Background())) }()
+	c := newCarrier(disk, s, func() bool { return false })
+	table := metadata.TopicTable{Topics: map[string]metadata.TopicConfig{"Again": {TopicName: "Again"}, "Stays": {TopicName: "Stays"}}}
+	save := func(name string, v any) { require.NoError(t, metadata.Save(disk, s.ConfigDir()+"/"+name, v)) }
+	offsets := func(again, stays int64) metadata.OffsetTable {
+		return metadata.OffsetTable{Offsets: map[string]map[int32]int64{"Again@g": {0: again}, "Stays@g": {0: stays}}}
+	}
+	table.Deleted = map[string]metadata.DataVersion{"Again": {Counter: 7, TimestampMs: 1}}
+	save(topicsFile, table)
+	save(offsetsFile, offsets(2, 10))
+	for i, name := range carried {
+		if name == topicsFile || name == offsetsFile {
+			require.NoError(t, c.put(i))
+		}
+	}
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+
+	table.Deleted = nil // as the follower was told last
+	save(topicsFile, table)
+	save(offsetsFile, offsets(100, 11))
+	failing := errors.New("injected")
+	disk.Inject(func(op memfs.Op) error { // a restore that ends half-way is done again
+		if strings.Contains(op.Name, topicsFile) && op.Kind.Changes() {
+			return failing
+		}
+		return nil
+	})
+	require.ErrorIs(t, c.restore(t.Context(), false), failing)
+	disk.Inject(nil)
+	save(offsetsFile, offsets(100, 11))
+	require.NoError(t, c.restore(t.Context(), false))
+	var got metadata.OffsetTable
+	_, err = metadata.Load(disk, s.ConfigDir()+"/"+offsetsFile, &got)
+	require.NoError(t, err)
+	require.Equal(t, offsets(2, 11).Offsets, got.Offsets)
 }
 
 // A node that leaves its cluster after it has followed does not deliver again what the leader has delivered long ago.

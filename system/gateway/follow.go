@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
-	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -31,17 +29,17 @@ func (n *Node) startFollowing() error {
 		n.master.Store(&n.cfg.Master)
 	}
 	call, end := n.cfg.Join.Connect(func(string) {})
-	n.taken = []ha.SyncStep{
-		{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, n.takeTopics)},
+	t := &taken{Node: n, gone: map[string]struct{}{}}
+	steps := []ha.SyncStep{
+		{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, t.takeTopics)},
 		{What: "consumer offsets", Do: n.taking(call, remoting.RequestGetAllConsumerOffset, n.takeOffsets)},
 		{What: "subscription groups", Do: n.taking(call, remoting.RequestGetAllSubscriptionGroupConfig, n.takeGroups)},
 	}
 	if n.cfg.Files == nil {
-		n.taken = append(n.taken, ha.SyncStep{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, n.takeDelayOffsets)})
+		steps = append(steps, ha.SyncStep{What: "delay offsets", Do: n.taking(call, remoting.RequestGetAllDelayOffset, t.takeDelayOffsets)})
 	}
 	sync := ha.NewConfigSync(ha.SyncConfig{
-		Steps: n.taken,
-		First: n.cfg.SyncFirst, Interval: n.cfg.SyncInterval, Logger: n.broker.Logger,
+		Steps: steps, First: n.cfg.SyncFirst, Interval: n.cfg.SyncInterval, Logger: n.broker.Logger,
 	})
 	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {
 		n.broker.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("following the master's configuration panicked")
@@ -52,6 +50,7 @@ func (n *Node) startFollowing() error {
 		end()
 		return fmt.Errorf("start following the master: %w", err)
 	}
+	n.configSync = pid
 	n.stopping(nil, func() error {
 		defer end()
 		return n.root.StopFuture(pid).Wait()
@@ -77,28 +76,61 @@ func (n *Node) taking(call Caller, code int, take func(context.Context, []byte) 
 	}
 }
 
+// taken is what a slave keeps of its master's answers from round to round. It belongs to the round that runs: there is one at a time.
+type taken struct {
+	*Node
+	gone   map[string]struct{} // topics that the master has deleted, and that are to be cleared here
+	delays []byte              // its delay offsets, as they were last saved
+}
+
 // takeTopics takes over the topics, and deletes the queues and offsets of those that the master has no more. What could not be deleted
 // is tried again with the next round.
-func (n *Node) takeTopics(ctx context.Context, body []byte) error {
-	before := maps.Clone(n.broker.Topics.Table().Topics)
-	changed, err := n.broker.Topics.Replace(ctx, body)
-	if err != nil {
-		return err
+func (t *taken) takeTopics(ctx context.Context, body []byte) error {
+	var table metadata.TopicTable
+	if err := metadata.Parse(body, &table); err != nil {
+		return fmt.Errorf("topics of the master: %w", err)
 	}
-	if changed {
-		for name := range before {
-			if _, there := n.broker.Topics.Lookup(name); !there {
-				n.gone.Store(name, nil)
+	if before := t.broker.Topics.Table(); before.DataVersion != table.DataVersion {
+		if err := t.forget(ctx, before.DeletedSince(table.Deleted)); err != nil {
+			return err
+		}
+		if _, err := t.broker.Topics.Replace(ctx, body); err != nil {
+			return err
+		}
+		for name := range before.Topics {
+			if _, there := t.broker.Topics.Lookup(name); !there {
+				t.gone[name] = struct{}{}
 			}
 		}
 	}
-	n.gone.Range(func(name, _ any) bool {
-		if err = n.clearTopic(ctx, name.(string)); err == nil {
-			n.gone.Delete(name)
+	for name := range t.gone {
+		if err := t.clearTopic(ctx, name); err != nil {
+			return err
 		}
-		return err == nil
+		delete(t.gone, name)
+	}
+	return nil
+}
+
+// forget removes the offsets of topics that the master has deleted since it was last asked. It may have made them again, so that nothing else
+// tells; their queues begin anew with their first record. It comes before the master's table is taken: what fails is tried again with it.
+func (n *Node) forget(ctx context.Context, deleted map[string]struct{}) error {
+	if len(deleted) == 0 {
+		return nil
+	}
+	have := map[string]struct{}{}
+	n.broker.Offsets.Each(func(_ string, q messages.QueueKey, _ messages.QueueOffset) {
+		if _, is := deleted[q.Topic]; is {
+			have[q.Topic] = struct{}{}
+		}
 	})
-	return err
+	for name := range have {
+		if _, err := n.broker.Offsets.Remove(ctx, "", name); err != nil {
+			return err
+		}
+		n.broker.Logger.Info().Str("topic", name).Msg("the master has deleted a topic: its consumer offsets are removed")
+	}
+	return nil
 }
 
 // clearTopic deletes what belongs to a topic, unless the master has made it again meanwhile.
@@ -132,28 +164,20 @@ func (n *Node) takeOffsets(ctx context.Context, body []byte) error {
 	})
 }
 
-// savedDelays is what was last saved of the master's delay offsets. A round and TakeOver may come together.
-type savedDelays struct {
-	mu   sync.Mutex
-	body []byte
-}
-
 // takeDelayOffsets keeps them for a start as a master: a slave delivers nothing. What is saved already is not saved again.
-func (n *Node) takeDelayOffsets(_ context.Context, body []byte) error {
-	n.delays.mu.Lock()
-	defer n.delays.mu.Unlock()
-	if bytes.Equal(body, n.delays.body) {
+func (t *taken) takeDelayOffsets(_ context.Context, body []byte) error {
+	if bytes.Equal(body, t.delays) {
 		return nil
 	}
 	var offsets metadata.DelayOffsets
 	if err := json.Unmarshal(body, &offsets); err != nil {
 		return fmt.Errorf("read the master's delay offsets: %w", err)
 	}
-	n.delays.body = nil
-	if err := metadata.Save(n.cfg.Disk, n.file("delayOffset.json"), offsets); err != nil {
+	t.delays = nil
+	if err := metadata.Save(t.cfg.Disk, t.file("delayOffset.json"), offsets); err != nil {
 		return err
 	}
-	n.delays.body = body
+	t.delays = body
 	return nil
 }
 

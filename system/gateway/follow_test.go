@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,6 +115,49 @@ func TestASlaveTakesNoOffsetsOfTopicsThatAreGone(t *testing.T) {
 	require.NoError(t, of.CommitWait(ctx, "G", light, 7))
 	s.eventually(func() bool { return b.Offsets.Lookup("G", light) == 7 })
 	require.Equal(t, messages.NoOffset, b.Offsets.Lookup("G", gone))
+}
+
+// A topic that is made again within a round looks as before to who compares two tables: with the offsets of its life before, consumers would
+// pass over what it has by then, once the slave serves them.
+func TestASlaveForgetsTheOffsetsOfATopicThatIsMadeAgain(t *testing.T) {
+	m := run(t)
+	m.topic("Again", 2)
+	ctx, again, late := t.Context(), messages.QueueKey{Topic: "Again"}, messages.QueueKey{Topic: "Again", QueueID: 1}
+	of := m.node.Broker().Offsets
+	require.NoError(t, of.CommitWait(ctx, "G", again, 100))
+	var round sync.RWMutex
+	var failing atomic.Bool
+	s := run(t, func(cfg *gateway.Config) {
+		cfg.Master, cfg.Broker.BrokerID = m.node.Addr("broker").String(), 1
+		cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+		cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) {
+			return func(ctx context.Context, address string, request *remoting.Command) (*remoting.Command, error) {
+				round.RLock()
+				defer round.RUnlock()
+				return askOnce(ctx, address, request)
+			}, func() {}
+		}
+	})
+	b := s.node.Broker()
+	s.eventually(func() bool { return b.Offsets.Lookup("G", again) == 100 })
+	s.disk.Inject(func(op memfs.Op) error { // the first attempt to forget them fails
+		if strings.Contains(op.Name, "consumerOffset.json") && failing.CompareAndSwap(true, false) {
+			return errors.New("injected")
+		}
+		return nil
+	})
+	round.Lock()
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Again"))
+	m.topic("Again", 2)
+	require.NoError(t, of.CommitWait(ctx, "G", late, 3))
+	failing.Store(true)
+	round.Unlock()
+	s.eventually(func() bool { return b.Offsets.Lookup("G", late) == 3 && !failing.Load() })
+	s.eventually(func() bool { return b.Offsets.Lookup("G", again) == messages.NoOffset })
+	_, there := b.Topics.Lookup("Again")
+	require.True(t, there)
+	require.NoError(t, of.CommitWait(ctx, "G", again, 5))
+	s.eventually(func() bool { return b.Offsets.Lookup("G", again) == 5 })
 }
 
 // What a slave could not delete with the round that tells of it goes with a later one.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"path"
-	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,7 +14,6 @@ import (
 	"github.com/actormq/actormq/actors/clients"
 	edge "github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/actors/groups"
-	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/actors/locks"
 	"github.com/actormq/actormq/actors/offsets"
 	"github.com/actormq/actormq/actors/registrar"
@@ -45,12 +43,10 @@ type Node struct {
 	edge   *edge.Gateway
 	ports  []edge.Port
 
-	master    atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
-	taken     []ha.SyncStep          // of a slave: what it takes over from its master
-	delays    savedDelays            // of a slave
-	gone      sync.Map               // of a slave: topics that the master has deleted, and that are to be cleared here
-	registrar *registrar.Registrar   // nil: there is no other name server
-	draining  atomic.Bool            // producers are sent to other brokers
+	master     atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
+	configSync *actor.PID             // of a slave: takes over its master's configuration
+	registrar  *registrar.Registrar   // nil: there is no other name server
+	draining   atomic.Bool            // producers are sent to other brokers
 
 	stops []func() error // of what has been started, the last first
 }

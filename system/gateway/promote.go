@@ -5,6 +5,7 @@ import (
 	"time"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/broker"
@@ -43,9 +44,12 @@ func (n *Node) promoteRequest(r *edge.Request) {
 
 // TakeOver takes the master's configuration over once more, now: topics, groups, offsets. A master that is gone is no error.
 func (n *Node) TakeOver(ctx context.Context) {
-	for _, step := range n.taken {
-		if err := step.Do(ctx); err != nil {
-			n.broker.Logger.Warn().Err(err).Str("what", step.What).Msg("the master does not tell this any more: what was taken over before stays")
-		}
+	if n.configSync == nil {
+		return
+	}
+	answer := messages.NewAnswer[struct{}]()
+	n.root.Send(n.configSync, ha.SyncNow{Answer: answer})
+	if _, err := answer.Wait(ctx); err != nil {
+		n.broker.Logger.Warn().Err(err).Msg("the master does not tell all of this any more: what was taken over before stays")
 	}
 }

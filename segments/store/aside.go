@@ -16,9 +16,10 @@ import (
 func PutAside(disk vfs.Disk, p Params, now time.Time) error {
 	p = p.WithDefaults()
 	q := &quarantine{disk: disk, dir: p.QuarantineDir(), now: now}
-	// The log last: until it has gone everything can be built from it.
+	// What can be built from the log goes before it; what says that something is not to be believed goes behind that. The floors count with the
+	// log only: without it a queue would go on where no record of the next log is.
 	for _, from := range []string{
-		p.CleanStopPath(), p.FloorsPath(), p.UnprovenPath(), p.UnprovenQueuesPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), p.CommitLogDir,
+		p.CleanStopPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), p.FloorsPath(), p.CommitLogDir, p.UnprovenQueuesPath(), p.UnprovenPath(),
 	} {
 		if _, err := disk.Stat(from); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,4 +64,39 @@ func TestAStoreThatHasNothingInCommonIsPutAside(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, logs)
 	require.NoError(t, store.PutAside(memfs.New(), testParams(), testOptions().Now()), "there is nothing")
+}
+
+// TestWhatIsNotToBeBelievedIsPutAsideLast ends putting aside after each operation, by a kill and by power cuts: what is left opens, with all that the
+// store had or with nothing, and with its marks.
+func TestWhatIsNotToBeBelievedIsPutAsideLast(t *testing.T) {
+	disk, puts := expired(t)
+	s := open(t, disk)
+	kept := messages.QueueKey{Topic: "Kept"}
+	require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{kept: 9}))
+	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
+	require.NoError(t, s.CloseClean())
+	require.NoError(t, store.MarkUnproven(disk, testParams(), messages.PhysicalOffset(puts[0].from), errors.New("a sync failed")))
+	off := errors.New("power is off")
+	for k, done := 0, false; !done; k++ {
+		d := disk.Clone()
+		d.Inject(powerOff(k, off))
+		done = store.PutAside(d, testParams(), testOptions().Now()) == nil
+		for _, left := range []*memfs.Disk{d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k) + 1000), d.Crash(uint64(k) + 2000)} {
+			_, log := left.Stat("s/commitlog")
+			_, queues := left.Stat("s/consumequeue")
+			_, noLog := left.Stat("s/unproven")
+			_, noQueues := left.Stat("s/unprovenqueues")
+			require.False(t, log == nil && noLog != nil || queues == nil && noQueues != nil, "step %d", k)
+			again := left.Clone()
+			c, _ := recovered(t, left)
+			if log != nil {
+				require.Empty(t, c.Next, "step %d", k)
+			} else {
+				c.requirePuts(t, puts)
+			}
+			require.NoError(t, store.PutAside(again, testParams(), testOptions().Now()))
+			c, _ = recovered(t, again)
+			require.Empty(t, c.Next)
+		}
+	}
 }

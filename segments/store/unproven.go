@@ -24,28 +24,42 @@ func (p Params) UnprovenPath() string { return path.Join(p.Dir, "unproven") }
 // MarkUnproven notes that a sync of the commit log has failed: what lies at flushed and behind it may be in the page cache
 // only, and a kernel says so just once. The next Open copies it to new files. When it returns nil the marker survives a power cut.
 func MarkUnproven(disk vfs.Disk, p Params, flushed messages.PhysicalOffset, cause error) error {
-	if err := markUnproven(disk, p.UnprovenPath(), fmt.Sprintf("%d\n%v\n", flushed, cause)); err != nil {
+	if err := mark(disk, p.UnprovenPath(), flushed, cause); err != nil {
 		return fmt.Errorf("mark the log as unproven from %d on: %w", flushed, err)
 	}
 	return nil
 }
 
-func markUnproven(disk vfs.Disk, name, text string) error {
-	f, err := disk.Create(name)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // of an earlier failure, further back
+// mark makes a marker say that what it is about is in doubt from a place on, or from further back if it says so already. When it returns nil
+// that survives a power cut. Otherwise the next start on the same machine finds it all the same, if the disk has taken anything: where one sync fails, others do.
+func mark(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error) error {
+	was, err := readUnproven(disk, name)
+	there := err == nil && was <= from // and made anew: what can be read of it need not be on the disk
+	if there {
+		from = was
+	}
+	text := fmt.Appendf(nil, "%d\n%v\n", from, cause)
+	err = checkpoint.Replace(disk, name, text)
+	if err != nil && !there {
+		_ = writeMarker(disk, name, text) // as good as can be: the caller is told of err
+	}
+	return err
+}
+
+// writeMarker writes a marker into its place, without a promise: a part of it means more than all of it does.
+func writeMarker(disk vfs.Disk, name string, text []byte) error {
+	f, err := disk.Open(name, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = disk.Create(name)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte(text), 0)
+	err = f.Truncate(0)
 	if err == nil {
-		err = f.DataSync()
+		_, err = f.WriteAt(text, 0)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return disk.SyncDir(path.Dir(name))
+	return errors.Join(err, f.Close())
 }
 
 // readUnproven reads a marker: from where on what it is about is in doubt. One whose number cannot be read means all of it. Without a

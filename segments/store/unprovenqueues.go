@@ -44,7 +44,7 @@ func (d *queueDoubt) mark(from messages.PhysicalOffset, cause error) error {
 	if from = max(from, 0); from >= d.from {
 		return nil
 	}
-	if err := checkpoint.Replace(d.disk, d.path, fmt.Appendf(nil, "%d\n%v\n", from, cause)); err != nil {
+	if err := mark(d.disk, d.path, from, cause); err != nil {
 		return fmt.Errorf("mark the consume queues as unproven from %d on: %w", from, err)
 	}
 	d.from = from

@@ -33,7 +33,8 @@ func newStoreVerifyCommand() *cobra.Command {
 		Short: "Check every record, queue unit, index entry and the checkpoint of a store",
 		Long: `Check a store directory from end to end: every record, every unit of every queue, every index entry, the
 checkpoint, the sizes and names of the files. The directory is not changed and not locked; one that a running node changes
-meanwhile looks damaged where it does. Each finding names file and offset. Progress goes to standard error.
+meanwhile looks damaged where it does. Each finding names file and offset. Marks that an earlier process has left of what it could
+not make durable are told, with what the next start does about them. Progress goes to standard error.
 
 Exit status: 0 the store is whole, 1 it is damaged, 2 it could not be looked at.`,
 		Example: "  actormq store verify /var/lib/actormq --json",
@@ -120,6 +121,9 @@ func writeReport(w io.Writer, r *verify.Report, asJSON bool) error {
 	}
 	if r.MoreFindings > 0 {
 		fmt.Fprintf(w, "and %d more\n", r.MoreFindings)
+	}
+	for _, m := range r.Marks {
+		fmt.Fprintf(w, "%s: from %d: %s\n", m.File, m.From, m.Next)
 	}
 	how := "closed properly"
 	if !r.Clean {

@@ -111,3 +111,33 @@ func TestRepair(t *testing.T) {
 		require.Contains(t, done, filepath.Dir(kept[0]))
 	}
 }
+
+// TestVerifyTellsWhatTheNextStartDoes about what an earlier process could not make durable: it may read well.
+func TestVerifyTellsWhatTheNextStartDoes(t *testing.T) {
+	dir, params := unpack(t, golden.Load("file-roll"))
+	look := func() (verify.Report, string) {
+		stdout, _, err := run("store", "verify", dir, "--params", params, "--json")
+		text, _, again := run("store", "verify", dir, "--params", params)
+		require.NoError(t, errors.Join(err, again))
+		var r verify.Report
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+		return r, text
+	}
+	r, text := look()
+	require.NotNil(t, r.Marks)
+	require.Empty(t, r.Marks)
+	require.NotContains(t, text, "next start")
+	for marker, want := range map[string]int64{"700\nthe disk is broken\n": 700, "torn": 0, "9223372036854775806\na unit is damaged\n": 0} {
+		for _, name := range []string{"unprovenqueues", "unproven"} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(marker), 0o600))
+		}
+		r, text = look()
+		require.Len(t, r.Marks, 2)
+		require.Equal(t, []string{"unproven", "unprovenqueues"}, []string{r.Marks[0].File, r.Marks[1].File})
+		require.Equal(t, want, r.Marks[1].From)
+		for _, m := range r.Marks {
+			require.Contains(t, text, m.File+": from ")
+			require.Contains(t, text, m.Next)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/store"
 )
 
 // Finding is one damage. Offset is a byte in File, which is a path below the store's folder when it lies there.
@@ -45,6 +46,8 @@ type Report struct {
 	IndexEntries int64     `json:"indexEntries"`
 	Findings     []Finding `json:"findings"`
 	MoreFindings int64     `json:"moreFindings"` // beyond the first 10,000
+	// Marks say what is not to be believed, though it may read well: no findings, as the next start sees to them.
+	Marks []store.Mark `json:"marks"`
 }
 
 // In tells whether a part has findings.
@@ -62,10 +65,15 @@ func (v *verifier) found(part, file string, offset int64, format string, args ..
 		v.MoreFindings++
 		return
 	}
+	v.Findings = append(v.Findings, Finding{Part: part, File: v.below(file), Offset: offset, What: fmt.Sprintf(format, args...)})
+}
+
+// below is a path below the store's folder, when it lies there.
+func (v *verifier) below(file string) string {
 	if n := len(v.params.Dir) + 1; len(file) > n && file[:n] == v.params.Dir+"/" {
-		file = file[n:]
+		return file[n:]
 	}
-	v.Findings = append(v.Findings, Finding{Part: part, File: file, Offset: offset, What: fmt.Sprintf(format, args...)})
+	return file
 }
 
 // foundError reports an error that may say itself where it is.

@@ -48,7 +48,7 @@ func Run(disk vfs.Disk, p store.Params, progress func(done, total int64)) (r Rep
 	p = p.WithDefaults()
 	overlay := vfs.Overlay(disk) // opening a table may mend small things: not on the disk
 	v := &verifier{
-		Report: Report{Dir: p.Dir, Findings: []Finding{}}, params: p, progress: progress, disk: overlay,
+		Report: Report{Dir: p.Dir, Findings: []Finding{}, Marks: []store.Mark{}}, params: p, progress: progress, disk: overlay,
 		states: map[messages.QueueKey]*queueState{},
 	}
 	v.delays, _ = messages.ParseDelayLevels(p.DelayLevels) // Validate has looked at them
@@ -95,6 +95,9 @@ func (v *verifier) open() (err error) {
 		return err
 	}
 	v.Clean = !abort
+	if err := v.readMarks(); err != nil {
+		return err
+	}
 	if err := v.openLog(); err != nil {
 		return err
 	}
@@ -115,6 +118,16 @@ func (v *verifier) open() (err error) {
 		return v.openIndex()
 	}
 	return nil
+}
+
+// readMarks reads what the next start is told of.
+func (v *verifier) readMarks() error {
+	marks, err := store.Marks(v.disk, v.params)
+	for _, m := range marks {
+		m.File = v.below(m.File)
+		v.Marks = append(v.Marks, m)
+	}
+	return err
 }
 
 func (v *verifier) openLog() error {

@@ -125,7 +125,7 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	defer closeTracer(context.WithoutCancel(ctx), n.trace, log)
 	c.Store.HAListen = ""
 	if f.etcd != "" {
-		c.Etcd = strings.Split(f.etcd, ",")
+		c.Etcd = etcdEndpoints(f.etcd)
 	}
 	root := actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
 	defer root.Shutdown()

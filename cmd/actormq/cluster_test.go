@@ -101,6 +101,9 @@ func TestANodeOfAClusterScrubsItsStore(t *testing.T) {
 	require.Contains(t, metrics, "\nactormq_scrub_damaged_messages 0\n")
 	fixture.Linted(t, metrics)
 	http.DefaultClient.CloseIdleConnections()
+	status, _, err := run("cluster", "status", "--etcd", "http://"+base.Beside(members.PortClient).String()+"/", "--wait", "1m")
+	require.NoError(t, err)
+	require.Contains(t, status, "cluster=c epoch=")
 	cancel()
 	require.NoError(t, <-ended)
 }
@@ -118,7 +121,8 @@ func TestPortsOfANodeOfACluster(t *testing.T) {
 }
 
 func TestClusterStatusRefusesWhatIsNoAddress(t *testing.T) {
-	for _, args := range [][]string{{"--join", "nonsense"}, {"--join", "127.0.0.1:21100,127.0.0.1:99999"}, {"--etcd", "127.0.0.1"}, {"--etcd", "http://127.0.0.1:x"}, {}} {
+	for _, args := range [][]string{{"--join", "nonsense"}, {"--join", "127.0.0.1:21100,127.0.0.1:99999"}, {"--etcd", "127.0.0.1"}, {"--etcd", "http://127.0.0.1:x"},
+		{"--etcd", "http://127.0.0.1:2379/x"}, {"--etcd", "127.0.0.1:2379/"}, {}} {
 		_, _, err := run(append([]string{"cluster", "status"}, args...)...)
 		require.Error(t, err, "%v", args)
 		require.Equal(t, 1, exitStatus(err), "nobody was asked: %v", err)

@@ -78,12 +78,23 @@ func readClusters(ctx context.Context, endpoints []string, secure *tls.Config, w
 	}
 }
 
+// etcdEndpoints are the addresses of an external etcd; as URLs they may end with a slash.
+func etcdEndpoints(list string) []string {
+	endpoints := strings.Split(list, ",")
+	for i, e := range endpoints {
+		if strings.Contains(e, "://") {
+			endpoints[i] = strings.TrimSuffix(e, "/")
+		}
+	}
+	return endpoints
+}
+
 func endpointsOf(join, etcd string) (endpoints []string, err error) {
 	if (join == "") == (etcd == "") {
 		return nil, errors.New("either --join or --etcd")
 	}
 	if etcd != "" {
-		endpoints = strings.Split(etcd, ",")
+		endpoints = etcdEndpoints(etcd)
 	} else {
 		for _, n := range nodesOf(join) {
 			endpoints = append(endpoints, n.Port(members.PortClient))

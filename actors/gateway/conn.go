@@ -45,6 +45,7 @@ type Conn struct {
 	in            *bufio.Reader
 	paced         *pacedReader // what in reads from
 	frames        remoting.View
+	arrival       arrival
 	wire          atomic.Pointer[tls.Conn]
 	port          int // of the service's
 	shared        *shared

@@ -69,6 +69,7 @@ type outbox struct {
 
 	old           bool        // some of what is being written may have to be read from the disk first
 	scratch, part net.Buffers // the writer's only; WriteTo eats part, which must not move to the heap for each call
+	joined        joined      // the writer's only
 }
 
 // maxWriteBytes is the most that one write call is given: a peer that takes that much within WriteTimeout is alive.
@@ -140,7 +141,7 @@ func (o *outbox) write(f *frame) {
 		o.old = false
 		o.scratch = o.scratch[:0]
 		for f != nil && (size == 0 || size+int(f.bytes) <= maxWriteBytes) {
-			o.scratch = append(append(o.scratch, f.head), f.tail...)
+			o.lay(f)
 			size += int(f.bytes)
 			o.old = o.old || f.old()
 			f = f.next
@@ -153,6 +154,7 @@ func (o *outbox) write(f *frame) {
 			first = next
 		}
 		clear(o.scratch)
+		o.joined.free()
 		o.onWrote()
 	}
 }

@@ -22,6 +22,7 @@ type pacedReader struct {
 
 	unread []byte // comes before what the socket has: left over from a smaller buffer
 	filled bool   // a read has filled all the room there was
+	read   bool   // there was one since that was looked at
 }
 
 // begin says that a large frame is arriving.
@@ -48,6 +49,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 	n, err := p.from.Read(b)
 	p.got += int64(n)
+	p.read = true
 	p.filled = p.filled || n == len(b)
 	return n, err
 }

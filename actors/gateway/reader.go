@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/actormq/actormq/messages/remoting"
 )
@@ -94,8 +93,9 @@ func (c *Conn) narrow() {
 	}
 }
 
-// release writes the answers that the reader has held back.
+// release writes the answers that the reader has held back. It comes before all that the reader waits for.
 func (c *Conn) release() {
+	c.arrival.left = 0
 	if c.holding {
 		c.holding = false
 		c.out.finish()
@@ -158,8 +158,7 @@ func (c *Conn) admitLarge() (int64, error) {
 
 // dispatch hands a command on; a lent one lies in the read buffer and is the request's only until dispatch returns.
 func (c *Conn) dispatch(cmd *remoting.Command, large int64, lent bool) {
-	now := time.Now()
-	c.heard.Store(now.UnixNano())
+	now := c.arrived()
 	if cmd.IsResponse() {
 		if lent {
 			cmd = cmd.Own()

@@ -34,8 +34,12 @@ func writeFrom(fd uintptr, t *transfer) (int, syscall.Errno) {
 			t.iov = append(t.iov, part)
 		}
 	}
+	call, from, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(t.iov)), uintptr(len(t.iov))
+	if len(t.iov) == 1 {
+		call, from, size = syscall.SYS_WRITE, unsafe.Pointer(t.iov[0].Base), uintptr(t.iov[0].Len)
+	}
 	for {
-		wrote, _, err := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.iov))), uintptr(len(t.iov)))
+		wrote, _, err := syscall.RawSyscall(call, fd, uintptr(from), size)
 		if err != syscall.EINTR {
 			clear(t.iov)
 			return int(wrote), err

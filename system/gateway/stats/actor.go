@@ -47,7 +47,7 @@ type statsActor struct {
 	ticks int
 	began int64
 
-	whole map[kind]*item // in items too
+	whole *[kinds]*item // in items too
 	items atomic.Pointer[actors.Table[name, *item]]
 	day   atomic.Pointer[day]
 
@@ -56,7 +56,7 @@ type statsActor struct {
 }
 
 func newStatsActor(log zerolog.Logger) *statsActor {
-	a := &statsActor{log: log, began: time.Now().UnixMilli(), whole: map[kind]*item{}, sends: newSends()}
+	a := &statsActor{log: log, began: time.Now().UnixMilli(), whole: new([kinds]*item), sends: newSends()}
 	edit := actors.NewTable[name, *item]().Edit()
 	for _, k := range []kind{brokerPut, brokerGet, getFound, getMiss} {
 		a.whole[k] = a.newItem()

@@ -25,6 +25,7 @@ const (
 	brokerGet
 	getFound // gets with a message
 	getMiss  // gets without
+	kinds    // how many there are
 )
 
 // name is what an item is found by. The strings are those of the topic and group tables.
@@ -44,7 +45,7 @@ type item struct {
 // Set is all statistics of a broker. Its methods are safe for any goroutine and do not block. The zero Set is none: it counts nothing.
 type Set struct {
 	items *atomic.Pointer[actors.Table[name, *item]]
-	whole map[kind]*item // the broker's own; never changed
+	whole *[kinds]*item // the broker's own, by their kind; never changed
 	puts  *times
 	gets  *times
 	sends *sends

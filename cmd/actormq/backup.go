@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/signal"
 	"path/filepath"
@@ -24,7 +25,7 @@ can be started on it. What the node has acknowledged before the command begins i
 what has come since; one that was interrupted goes on. The log must be in DIR/commitlog. The index is built again. Progress goes to
 standard error.`,
 		Example: "  actormq store backup /var/lib/actormq /backup/actormq",
-	}, storebackup.Backup)
+	}, nil, storebackup.Backup)
 }
 
 func newStoreRestoreCommand() *cobra.Command {
@@ -33,15 +34,21 @@ func newStoreRestoreCommand() *cobra.Command {
 		Short:   "Copy a backup to a directory that is empty or not there",
 		Long:    `Copies a backup to DIR, compares the commit-log files with the checksums that were taken, and recovers the copy.`,
 		Example: "  actormq store restore /backup/actormq /var/lib/actormq",
-	}, storebackup.Restore)
+	}, storebackup.IsFinished, storebackup.Restore)
 }
 
-// newCopyCommand makes a command that copies the store of its first argument to its second.
-func newCopyCommand(c *cobra.Command, do func(ctx context.Context, p store.Params, to string, tell storebackup.Progress) (storebackup.Done, error)) *cobra.Command {
+// newCopyCommand makes a command that copies the store of its first argument, which fit, if not nil, does not refuse, to its second.
+func newCopyCommand(c *cobra.Command, fit func(dir string) error, do func(ctx context.Context, p store.Params, to string, tell storebackup.Progress) (storebackup.Done, error)) *cobra.Command {
 	var sizes sizeFlags
 	var asJSON bool
 	c.Args = cobra.ExactArgs(2)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if fit != nil {
+			from, err := filepath.Abs(args[0])
+			if err = errors.Join(err, fit(from)); err != nil {
+				return err
+			}
+		}
 		p, err := findStore(vfs.New(), args[0], sizes)
 		if err != nil {
 			return err

@@ -184,3 +184,27 @@ func TestABackupThatEndsAnywhereHasWhatTheLastOneHad(t *testing.T) {
 		require.Equal(t, len(want), len(exported(t, tried)), "%d", k)
 	}
 }
+
+// TestABackupOrRestoreThatWasInterruptedSaysWhatToDo however early it was: nothing of it looks like a store yet.
+func TestABackupOrRestoreThatWasInterruptedSaysWhatToDo(t *testing.T) {
+	dir, params, _ := rolled(t)
+	dest, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
+	require.NoError(t, os.MkdirAll(dest, 0o700))
+	list := fmt.Sprintf(`{"source":%q,"segments":{},"unfinished":true}`, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dest, "backup.json"), []byte(list), 0o600))
+	_, _, err := run("store", "restore", dest, back, "--params", params)
+	require.ErrorIs(t, err, storebackup.ErrUnfinished)
+	require.ErrorContains(t, err, "actormq store backup "+dir+" "+dest)
+	_, _, err = run("store", "backup", dir, dest, "--params", params)
+	require.NoError(t, err)
+
+	require.NoError(t, os.MkdirAll(filepath.Join(back, "commitlog.part"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(back, "abort"), nil, 0o600))
+	_, _, err = run("store", "restore", dest, back, "--params", params)
+	require.ErrorIs(t, err, storebackup.ErrNotEmpty)
+	require.ErrorContains(t, err, "delete it, and restore again")
+	require.NoError(t, os.RemoveAll(back))
+	_, _, err = run("store", "restore", dest, back, "--params", params)
+	require.NoError(t, err)
+	require.Equal(t, exported(t, dir, "--params", params), exported(t, back, "--params", params))
+}

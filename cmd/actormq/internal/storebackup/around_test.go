@@ -1,6 +1,7 @@
 package storebackup
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,4 +26,41 @@ func TestACopyOfQueuesThatAreNotToBeBelievedSaysSo(t *testing.T) {
 	require.NoError(t, os.Remove(marker))
 	require.NoError(t, copyAround(t.Context(), from, to))
 	require.NoFileExists(t, filepath.Join(to, "unprovenqueues"), "of the copy before")
+}
+
+// asked is a context that has something done when it is asked for the first time once there is a file.
+type asked struct {
+	context.Context
+	file string
+	then *func()
+}
+
+func (a asked) Err() error {
+	if _, err := os.Stat(a.file); err == nil && *a.then != nil {
+		(*a.then)()
+		*a.then = nil
+	}
+	return a.Context.Err()
+}
+
+// TestWhereAQueueGoesOnThatGoesWhileOthersAreCopied is in the copy: the store notes it before it deletes the queue.
+func TestWhereAQueueGoesOnThatGoesWhileOthersAreCopied(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	name := func(dir, topic string) string {
+		return filepath.Join(dir, "consumequeue", topic, "0", "00000000000000000000")
+	}
+	for _, topic := range []string{"A", "B", "C"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name(from, topic)), 0o700))
+		require.NoError(t, os.WriteFile(name(from, topic), make([]byte, 20), 0o600))
+	}
+	floors := "queuefloors.json"
+	then := func() {
+		require.NoError(t, os.WriteFile(filepath.Join(from, floors), []byte(`{"queues":{"C":{"0":7}}}`), 0o600))
+		require.NoError(t, os.RemoveAll(filepath.Join(from, "consumequeue", "C")))
+	}
+	require.NoError(t, copyAround(asked{t.Context(), name(to, "A"), &then}, from, to))
+	require.Nil(t, then)
+	require.FileExists(t, name(to, "B"))
+	require.NoFileExists(t, name(to, "C"))
+	require.FileExists(t, filepath.Join(to, floors))
 }

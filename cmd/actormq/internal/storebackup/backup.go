@@ -158,8 +158,8 @@ func copyAround(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	unproven := filepath.Base(gone.UnprovenQueuesPath())
-	for _, name := range []string{promotedName, filepath.Base(gone.FloorsPath()), unproven} {
+	floors, unproven := filepath.Base(gone.FloorsPath()), filepath.Base(gone.UnprovenQueuesPath())
+	for _, name := range []string{promotedName, floors, unproven} {
 		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
@@ -167,9 +167,11 @@ func copyAround(ctx context.Context, from, to string) error {
 	if err := copyTree(ctx, filepath.Join(from, "consumequeue"), filepath.Join(to, "consumequeue")); err != nil {
 		return err
 	}
-	// Again: it may say now that what was just copied is not to be believed.
-	if err := copyRegular(ctx, filepath.Join(from, unproven), filepath.Join(to, unproven)); err != nil {
-		return err
+	// Again: they may say now where queues go on that were deleted before they were copied, and that what was copied is not to be believed.
+	for _, name := range []string{floors, unproven} {
+		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return err
+		}
 	}
 	return syncDir(to)
 }

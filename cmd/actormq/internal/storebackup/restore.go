@@ -14,13 +14,9 @@ import (
 // Restore copies a backup to a directory that is empty or not there, after it has compared the commit-log files with their checksums. The
 // log gets its name at last: a node does not start on a part of it (store.ErrNoLog).
 func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
-	l, err := readList(p.Dir)
+	l, err := readFinished(p.Dir)
 	if err != nil {
 		return Done{}, err
-	}
-	if l.Unfinished {
-		return Done{}, fmt.Errorf("%s: %w: actormq store backup %s %s goes on with it; without that store a node can be started on what there is",
-			p.Dir, ErrUnfinished, l.Source, p.Dir)
 	}
 	if err := isStore(p.Dir); err != nil {
 		return Done{}, err
@@ -38,6 +34,21 @@ func Restore(ctx context.Context, p store.Params, to string, tell Progress) (Don
 	return done, recoverCopy(p, to, &done, nil)
 }
 
+// IsFinished refuses with ErrUnfinished a backup that was ended before it had all, however little it has.
+func IsFinished(dir string) error {
+	_, err := readFinished(dir)
+	return err
+}
+
+func readFinished(dir string) (list, error) {
+	l, err := readList(dir)
+	if err == nil && l.Unfinished {
+		err = fmt.Errorf("%s: %w: actormq store backup %s %s goes on with it; without that store a node can be started on what there is",
+			dir, ErrUnfinished, l.Source, dir)
+	}
+	return l, err
+}
+
 // isEmpty tells whether a store can be restored to a folder. A file system of its own has lost+found.
 func isEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -45,7 +56,15 @@ func isEmpty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != "lost+found" {
+		switch e.Name() {
+		case "lost+found":
+		case filepath.Base(store.Params{Dir: dir}.AbortPath()):
+			if _, err := os.Lstat(filepath.Join(dir, logName)); errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("%s has %s and no %s, as a restore that was interrupted leaves it: %w: delete it, and restore again", dir, e.Name(),
+					logName, ErrNotEmpty)
+			}
+			fallthrough
+		default:
 			return fmt.Errorf("%s has %s: %w", dir, e.Name(), ErrNotEmpty)
 		}
 	}

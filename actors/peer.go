@@ -57,11 +57,18 @@ func NewBell(peer Peer, message any) *Bell { return &Bell{ring: func() { peer.Se
 // Ring announces work, unless an announcement is pending already. Publish the work first. It does not allocate when one
 // is pending.
 func (b *Bell) Ring() {
-	if b == nil || b.ring == nil || b.Pending() {
+	if b != nil && b.ring != nil {
+		b.RingBy(b.ring)
+	}
+}
+
+// RingBy is Ring by another way than the bell's own: send has the announcement delivered, as one of its own.
+func (b *Bell) RingBy(send func()) {
+	if b == nil || b.Pending() {
 		return
 	}
 	if b.state.CompareAndSwap(silent, announced) || b.state.CompareAndSwap(due, announced) {
-		b.ring()
+		send()
 	}
 }
 

@@ -10,7 +10,9 @@ const RemarkDuplicate = "a message with this unique key is stored already"
 
 // PutResult tells what became of a put (AppendMessageResult and PutMessageStatus of spec/store.md §3.3).
 type PutResult struct {
-	Status           PutStatus
+	Status PutStatus
+	// Alone: no other put waited for a replica. Who is told may write an answer at once, on the goroutine that tells him, if that does not block.
+	Alone            bool
 	PhysicalOffset   PhysicalOffset // of the (first) record
 	QueueOffset      QueueOffset    // of the (first) record
 	Bytes            int32          // of all records
@@ -57,6 +59,7 @@ type PutMessage struct {
 
 	replica       ReplicaWait // the message, as the one who waits for replicas holds it
 	replicaStatus PutStatus   // what replicas have not done; valid once their promise is met
+	here          bool        // what ReplicaWait.Here tells
 
 	// Further are the other queues of a single record (INNER_MULTI_DISPATCH): the writer adds its queue offset in each to the
 	// record, whose properties have PropertiesBytes. EncodedBytes is the writer's: how long the record was without them.

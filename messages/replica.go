@@ -50,7 +50,7 @@ func (p *PutMessage) AwaitReplica(deadline time.Time) *ReplicaWait {
 	if !p.Deadline.IsZero() && p.Deadline.Before(deadline) {
 		deadline = p.Deadline
 	}
-	p.replica.End, p.replica.Deadline = p.Result.End(), deadline
+	p.replica.End, p.replica.Deadline, p.here = p.Result.End(), deadline, false
 	p.Promise()
 	return &p.replica
 }
@@ -59,6 +59,18 @@ func (p *PutMessage) AwaitReplica(deadline time.Time) *ReplicaWait {
 func (w *ReplicaWait) Settle(status PutStatus) {
 	w.put.replicaStatus = status
 	w.put.Fulfil()
+}
+
+// SetHere says that the put was alone: it is sent to replicas by the goroutine that tells of it. It is said before that.
+func (w *ReplicaWait) SetHere() { w.put.here = true }
+
+// Here tells whether it was said.
+func (w *ReplicaWait) Here() bool { return w.put.here }
+
+// SettleAlone is Settle of the only put that was waiting.
+func (w *ReplicaWait) SettleAlone(status PutStatus) {
+	w.put.Result.Alone = true
+	w.Settle(status)
 }
 
 // Refuse meets the promise where nobody waits for replicas any more.

@@ -64,6 +64,9 @@ func (s *Store) replicated(conf *writer.Config) {
 	case messages.SyncMaster:
 		if s.replicas != nil {
 			conf.Replicate = s.replicas.Await
+			if s.written == nil && s.opt.FlushDiskType == AsyncFlush {
+				conf.ReplicateAlone, conf.SendAlone, conf.Replicas = s.replicas.AwaitHere, s.replicas.SendHere, s.grownReplicas
+			}
 		}
 	case messages.Slave:
 		conf.Follower = true

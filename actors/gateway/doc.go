@@ -12,7 +12,8 @@
 //
 // Writing: an answer may come from any goroutine; it is pushed to the connection's outbox without blocking. Whoever finds
 // the outbox idle empties it with vectored writes: the reader itself, once the burst of requests that it has at hand is
-// handled, or a goroutine made for it. Records of a pull are written straight from the log and released afterwards.
+// handled, or a goroutine made for it. Who answers a request that is alone writes himself what the peer takes at once (Request.Prompt).
+// Records of a pull are written straight from the log and released afterwards.
 //
 // Suspend and Serve put another [Service] behind the ports while the connections stay: nothing is read meanwhile. A service may have a [Relay]:
 // then requests that are for another node go there, by a connection for each client's.

@@ -89,6 +89,42 @@ func (o *outbox) putWriting(f *frame) {
 	}
 }
 
+// putPrompt is put for an answer that no other one is about to follow: if nobody writes, what the peer takes at once is written here, without
+// waiting, and the rest by a goroutine.
+func (o *outbox) putPrompt(f *frame) {
+	if !o.push(f) {
+		return
+	}
+	if o.wire != nil || f.old() || !o.offer(f) {
+		go o.run(f)
+		return
+	}
+	o.written(f, nil)
+	if !o.head.CompareAndSwap(writing, nil) {
+		go o.finish() // it may wait
+	}
+}
+
+// offer writes what the peer takes of a frame at once. False: the frame has what is left, or could not be written.
+func (o *outbox) offer(f *frame) bool {
+	if o.broken.Load() {
+		return false
+	}
+	o.scratch = append(append(o.scratch[:0], f.head), f.tail...)
+	o.part = o.scratch
+	err := o.sock.Offer(&o.part)
+	o.wrote.Store(time.Now().UnixNano())
+	if err == nil && len(o.part) == 0 {
+		return true
+	}
+	if len(o.part) > len(f.tail) {
+		f.head = o.part[0]
+	} else {
+		f.head, f.tail = nil, slices.Clone(o.part)
+	}
+	return false
+}
+
 // push queues a frame behind those that somebody writes. True: nobody did, and the caller has the outbox and writes the frame.
 func (o *outbox) push(f *frame) bool {
 	o.bytes.Add(f.bytes)
@@ -147,16 +183,21 @@ func (o *outbox) write(f *frame) {
 			f = f.next
 		}
 		o.writeAll()
-		for first != f {
-			next := first.next
-			o.bytes.Add(-first.bytes)
-			first.free()
-			first = next
-		}
-		clear(o.scratch)
-		o.joined.free()
-		o.onWrote()
+		o.written(first, f)
 	}
+}
+
+// written frees the frames of a chain, up to end, whose parts scratch has.
+func (o *outbox) written(first, end *frame) {
+	for first != end {
+		next := first.next
+		o.bytes.Add(-first.bytes)
+		first.free()
+		first = next
+	}
+	clear(o.scratch)
+	o.joined.free()
+	o.onWrote()
 }
 
 // writeAll writes scratch, at most maxWriteBytes a call.

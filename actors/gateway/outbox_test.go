@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,4 +152,50 @@ func TestWhatMayBeOnTheDiskIsOld(t *testing.T) {
 		require.Equal(t, c.old, f.old(), "%+v", c)
 	}
 	require.False(t, new(frame).old())
+}
+
+// A prompt answer is written by whoever answers, as far as the peer takes it: he does not wait, the order stays, and nothing is lost.
+func TestAPromptAnswerWaitsForNobody(t *testing.T) {
+	log, _ := mapped(t)
+	ours, theirs := socketPair(t)
+	require.NoError(t, ours.SetWriteBuffer(16<<10))
+	require.NoError(t, theirs.SetReadBuffer(16<<10))
+	o := newOutbox(ours, func(err error) { t.Error(err) })
+	want := crc32.NewIEEE()
+	const rounds = 60 // 2 MB: more than the system takes
+	for i := range rounds {
+		f := answers(log)() // with a result of its own
+		f.tail = append([][]byte{{byte(i)}}, f.tail...)
+		f.bytes++
+		_, _ = want.Write(f.head)
+		for _, b := range f.tail {
+			_, _ = want.Write(b)
+		}
+		if i%3 == 2 {
+			o.put(f)
+		} else {
+			o.putPrompt(f)
+		}
+	}
+	require.Positive(t, o.bytes.Load(), "the peer has read nothing: some is left")
+	got := crc32.NewIEEE()
+	_, err := io.CopyN(got, theirs, int64(rounds*(len("a header")+1+len(log))))
+	require.NoError(t, err)
+	require.Equal(t, want.Sum32(), got.Sum32())
+	require.Eventually(t, func() bool { return o.bytes.Load() == 0 && o.head.Load() == nil }, 20*time.Second, time.Millisecond)
+}
+
+func TestAPromptAnswerToAPeerThatHasGoneBreaksTheOutbox(t *testing.T) {
+	ours, _ := socketPair(t)
+	require.NoError(t, ours.Close())
+	broken := make(chan error, 2)
+	o := newOutbox(ours, func(err error) { broken <- err })
+	for range 3 {
+		f := framePool.Get().(*frame)
+		f.head, f.bytes = append(f.head[:0], "an answer"...), 9
+		o.putPrompt(f)
+	}
+	require.Error(t, <-broken)
+	require.Eventually(t, func() bool { return o.bytes.Load() == 0 && o.head.Load() == nil }, 20*time.Second, time.Millisecond)
+	require.Empty(t, broken, "it is told once")
 }

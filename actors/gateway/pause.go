@@ -220,7 +220,7 @@ func (c *Conn) resumed(s *Service, again []*Request) {
 		} else if s.relays(c, r.Command) {
 			c.relay(s.Relay, r)
 		} else {
-			r.aside = true
+			r.writes = aside
 			c.serve(r, route)
 		}
 	}
@@ -237,7 +237,7 @@ func (c *Conn) announce(routes Routes) {
 	for _, said := range c.peerIs.Load().requests() {
 		if route := routes[said.Code]; route.Handle != nil && c.cause.Load() == nil {
 			c.gate.inFlight.Add(1)
-			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), aside: true, again: true}, route)
+			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), writes: aside, again: true}, route)
 		}
 	}
 }

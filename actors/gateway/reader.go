@@ -225,7 +225,7 @@ func (c *Conn) serve(r *Request, route Route) {
 	switch {
 	case route.RefuseWhenStopping && c.shared.stopping.Load():
 		r.Fail(remoting.ResponseServiceNotAvailable, "service not available now. The broker is stopping.")
-	case r.aside:
+	case r.writes == aside:
 		c.handle(r, route)
 	case route.Lane == Quick:
 		r.quick = true

@@ -21,7 +21,7 @@ type Request struct {
 	kept    int64            // bytes that count as being relayed
 	quick   bool             // handled on the reader, which holds answers back
 	parked  bool             // not counted in flight
-	aside   bool             // answered on a goroutine that may wait for the socket
+	writes  writer           // of the answer
 	again   bool             // handed on, or handled, for another time: what it says of the peer is known
 	settled atomic.Bool
 	told    func(code int) // of whoever wants to know the answer's code
@@ -64,10 +64,8 @@ func (r *Request) reply(code int, remark string, h remoting.Header, found *messa
 		defer r.end()
 		if !r.IsOneWay() {
 			c := r.Command.Reply(code, remark)
-			if f := r.Conn.framed(&c, h, found); f != nil && r.aside {
-				r.Conn.out.putWriting(f)
-			} else if f != nil {
-				r.Conn.out.put(f)
+			if f := r.Conn.framed(&c, h, found); f != nil {
+				r.write(f)
 			}
 			return
 		}
@@ -76,6 +74,30 @@ func (r *Request) reply(code int, remark string, h remoting.Header, found *messa
 		found.Release()
 	}
 }
+
+// writer is who writes an answer, if nobody is writing.
+type writer uint8
+
+const (
+	other  writer = iota // a goroutine that is made for it
+	aside                // who answers, on a goroutine that may wait for the socket
+	prompt               // who answers, without waiting
+)
+
+func (r *Request) write(f *frame) {
+	switch out := &r.Conn.out; r.writes {
+	case aside:
+		out.putWriting(f)
+	case prompt:
+		out.putPrompt(f)
+	default:
+		out.put(f)
+	}
+}
+
+// Prompt says that no other request is about to be answered by the goroutine that answers this one: Reply then writes the answer itself, as far
+// as the peer takes it at once, instead of waking a goroutine for that.
+func (r *Request) Prompt() { r.writes = prompt }
 
 // Fail answers with a code and a remark, without ext fields.
 func (r *Request) Fail(code int, remark string) { r.Reply(code, remark, nil) }
@@ -122,7 +144,7 @@ func (r *Request) Park() {
 // behind is handled meanwhile. It writes its answer itself if nobody else is writing, so that none is made for that. A panic
 // costs the request only. The handler has copied what it needs of a borrowed request (Route.Borrows).
 func (r *Request) Go(handle func(*Request)) {
-	r.quick, r.aside = false, true
+	r.quick, r.writes = false, aside
 	go r.Conn.handle(r, Route{Handle: handle})
 }
 

@@ -9,7 +9,8 @@
 //	Follower (slave)                    connects, reports at once, and has the writer append what comes (AppendReplica)
 //	ConfigSync (slave)                  fetches the master's configuration every 10 s, and when it is told to (SyncNow)
 //
-// Sockets are read by goroutines of their own, which end with their connection.
+// Sockets are read by goroutines of their own, which end with their connection. A put that is alone needs no others: it is sent on the goroutine
+// that puts, and answered on the one that reads the acknowledgement (alone.go).
 //
 // What a report must be is told in report.go. The protocol has no authentication: whoever reaches the port reads the log, so
 // it listens on loopback unless told otherwise.

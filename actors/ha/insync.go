@@ -56,7 +56,7 @@ func (r *Replicator) setInSync(m messages.SetInSync) {
 	}
 	r.refuseJoining()
 	r.sync.set = &m.InSync
-	r.settle()
+	r.settle(false)
 	r.sync.joining, r.sync.before = &m, r.sync.confirmed.Load()
 	r.joined()
 }

@@ -58,6 +58,7 @@ type Replicator struct {
 	replicas map[int]*replica
 	lastID   int
 	acked    *actors.Bell // rung by the readers
+	answers  func()       // rings it on the caller's goroutine
 	waiting  []*messages.ReplicaWait
 	deadline *time.Timer
 	expires  time.Time
@@ -67,6 +68,12 @@ type Replicator struct {
 
 	// best is the highest offset that a replica has acknowledged, -1 without a replica that has reported.
 	best atomic.Int64
+	// alone counts puts that one after the other found nothing waiting; the writer's.
+	alone int
+	// here tells that the last one went to the replicas on its sender's goroutine: its answer goes out on the acknowledgement's.
+	here atomic.Bool
+	// held is such a put on its way.
+	held atomic.Pointer[messages.ReplicaWait]
 	// list is what Replicas returns.
 	list atomic.Pointer[[]*replica]
 }
@@ -79,6 +86,7 @@ type replica struct {
 	sender  actors.Peer
 	pid     *actor.PID
 	grown   *actors.Bell
+	sends   func()       // rings it on the caller's goroutine
 	reports bool         // its first report was accepted
 	acked   atomic.Int64 // stored by its reader
 	sent    atomic.Int64 // everything below was given to the socket; stored by the sender
@@ -97,6 +105,8 @@ type (
 	deadlineTick struct{}
 	// acknowledged: a replica has acknowledged more.
 	acknowledged struct{}
+	// acknowledgedAlone is the same on the goroutine that has read it, which must not block.
+	acknowledgedAlone struct{}
 )
 
 // Refuse closes a connection that nobody will serve.
@@ -143,6 +153,7 @@ func (r *Replicator) Close() error {
 
 // Await is the Replicate of the writer: the put waits for a replica, or is told that there is none (spec/store.md §12.6).
 func (r *Replicator) Await(p *messages.PutMessage) {
+	r.crowded(p)
 	best := r.best.Load()
 	if r.cfg.Group != nil {
 		best = math.MaxInt64 // who is in sync is known where the puts wait
@@ -191,6 +202,7 @@ func (r *Replicator) Receive(ctx actor.Context) {
 func (r *Replicator) started(self actors.Peer) {
 	r.self = self
 	r.acked = actors.NewBell(self, messages.Announce(acknowledged{}))
+	r.answers = here(r.port, acknowledgedAlone{})
 	if r.listener != nil {
 		go r.acceptAll()
 	}
@@ -213,19 +225,26 @@ func (r *Replicator) acceptAll() {
 }
 
 func (r *Replicator) batch(b *mailbox.Batch) {
+	alone := false
 	for m := b.Next(); m != nil; m = b.Next() {
 		b.Handled()
 		switch m := m.(type) {
 		case *messages.ReplicaWait:
-			r.await(m)
+			here := m.Here()
+			if r.await(m); here {
+				r.wakeHere()
+			}
 		case messages.LogGrown:
 			r.cfg.Grown.Taken()
 			r.wake()
 		case acknowledged:
 			r.acked.Attend()
+		case acknowledgedAlone:
+			r.acked.Attend()
+			alone = true
 		}
 	}
-	r.settle()
+	r.settle(alone && len(r.waiting) == 1)
 }
 
 // wake tells the senders that there is more. Without a replica the announcement is left unheard: the writer rings for nobody
@@ -253,7 +272,7 @@ func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
 		r.cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("sending to a slave panicked")
 		_ = conn.Close() // its reader tells of the end
 	}})
-	s := newSender(r.cfg, x, r.self, r.acked, r.Confirmed)
+	s := newSender(r.cfg, x, r.self, r.acknowledge, r.Confirmed)
 	props := actor.PropsFromProducer(func() actor.Actor { return s }, actor.WithMailbox(port.Producer()))
 	pid, err := ctx.SpawnNamed(props, "sender-"+strconv.Itoa(x.id))
 	if err != nil {
@@ -263,6 +282,7 @@ func (r *Replicator) accept(ctx actor.Context, conn net.Conn) {
 	}
 	x.pid, x.sender = pid, actors.NewPeer(ctx.ActorSystem().Root, pid)
 	x.grown = actors.NewBell(x.sender, messages.Announce(messages.LogGrown{}))
+	x.sends = here(port, grownAlone{})
 	s.grown = x.grown
 	r.replicas[x.id] = x
 	x.sender.Send(begin{})
@@ -295,7 +315,7 @@ func (r *Replicator) reported(id int) {
 	r.cfg.Logger.Info().Str("slave", x.conn.RemoteAddr().String()).Int64("from", x.sent.Load()).Msg("a slave follows")
 	r.publish()
 	r.wake() // what was appended meanwhile
-	r.settle()
+	r.settle(false)
 }
 
 func (r *Replicator) ended(ctx actor.Context, m ended) {

@@ -24,6 +24,7 @@ const (
 	writesPerTurn  = 16       // writes before other messages are looked at
 	coldBytes      = 64 << 20 // what is further behind the log's end is read from the file
 	bytesPerWrite  = 512 << 10
+	quickBytes     = 64 << 10 // the most that is sent on the goroutine of a put
 )
 
 // sender sends the log to one replica. Its writes block its own mailbox only.
@@ -32,7 +33,7 @@ type sender struct {
 	r     *replica
 	sock  *socket.Socket // its connection
 	owner actors.Peer
-	acked *actors.Bell
+	acked func() // tells the replicator of an acknowledgement
 	self  actors.Peer
 	grown *actors.Bell
 
@@ -51,6 +52,8 @@ type sender struct {
 	out     net.Buffers                  // what of bufs is to be written
 	told    [headerBytes]byte            // in a group: what is confirmed
 	cold    []byte                       // what was read from the file
+	left    []byte                       // what the replica did not take at once; goes first
+	limited bool                         // writes have a deadline
 }
 
 // What a sender is told.
@@ -59,9 +62,12 @@ type (
 	firstReport struct{ at messages.PhysicalOffset }
 	heartbeat   struct{}
 	goOn        struct{}
+	broken      struct{ err error }
+	// grownAlone is LogGrown on a goroutine that must not block.
+	grownAlone struct{}
 )
 
-func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked *actors.Bell, confirmed func() messages.PhysicalOffset) *sender {
+func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked func(), confirmed func() messages.PhysicalOffset) *sender {
 	return &sender{cfg: cfg, r: r, sock: socket.Of(r.conn), owner: owner, acked: acked, confirmed: confirmed, cut: cutter{limit: min(cfg.BatchBytes, wholeBytes)},
 		decided: make(chan struct{})}
 }
@@ -70,11 +76,15 @@ func newSender(cfg ReplicatorConfig, r *replica, owner actors.Peer, acked *actor
 func (s *sender) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *mailbox.Batch:
+		wait := true
 		for next := m.Next(); next != nil; next = m.Next() {
 			m.Handled()
 			s.grown.Attend()
+			if _, alone := next.(grownAlone); alone {
+				wait = false
+			}
 		}
-		s.push()
+		s.push(wait)
 	case *actor.Started:
 		s.self = actors.NewPeer(ctx.ActorSystem().Root, ctx.Self())
 	case begin:
@@ -82,7 +92,9 @@ func (s *sender) Receive(ctx actor.Context) {
 	case firstReport:
 		s.begin(m.at)
 	case goOn:
-		s.push()
+		s.push(true)
+	case broken:
+		s.end(m.err)
 	case heartbeat:
 		s.heartbeat()
 	case *actor.Stopping:
@@ -143,7 +155,7 @@ func (s *sender) acknowledge(at int64) error {
 	}
 	if at > before {
 		s.r.acked.Store(at)
-		s.acked.Ring()
+		s.acked()
 	}
 	return nil
 }
@@ -163,7 +175,7 @@ func (s *sender) begin(report messages.PhysicalOffset) {
 	s.wrote = time.Now()
 	s.armHeartbeat(s.cfg.Heartbeat)
 	s.owner.Send(reported{id: s.r.id})
-	s.push()
+	s.push(true)
 }
 
 // end gives the connection up.
@@ -173,22 +185,35 @@ func (s *sender) end(err error) {
 	_ = s.r.conn.Close()
 }
 
-// push sends until there is nothing left, and lets other messages in between.
-func (s *sender) push() {
+// push sends until there is nothing left, and lets other messages in between. Without waiting it sends what goes out in one write at once, and
+// leaves the rest to a goroutine that may wait.
+func (s *sender) push(wait bool) {
 	for range writesPerTurn {
-		if !s.started || s.next >= s.cfg.Log.End() {
+		if !s.started || len(s.left) == 0 && s.next >= s.cfg.Log.End() {
 			return
 		}
-		if err := s.burst(); err != nil {
-			s.end(err)
+		if !wait && !s.quick() {
+			break
+		}
+		if err := s.burst(wait); err != nil {
+			s.started = false
+			s.self.Send(broken{err}) // to end a connection may take a while
 			return
 		}
 	}
 	s.self.Send(goOn{})
 }
 
+// quick tells whether the rest of the log is small, in memory, and the replica takes what it is sent.
+func (s *sender) quick() bool {
+	return len(s.left) == 0 && s.cfg.Log.End()-s.next <= quickBytes
+}
+
 // burst sends some frames of one segment in one write.
-func (s *sender) burst() error {
+func (s *sender) burst(wait bool) error {
+	if len(s.left) > 0 {
+		return s.write(0, true)
+	}
 	slice, err := s.cfg.Log.ReadFrom(s.next)
 	if err != nil {
 		return fmt.Errorf("send to a slave: %w", err)
@@ -214,7 +239,7 @@ func (s *sender) burst() error {
 	}
 	s.next += messages.PhysicalOffset(sent)
 	s.r.sent.Store(int64(s.next)) // before it is sent: an acknowledgement may be quick
-	return s.write(2 * frames)
+	return s.write(2*frames, wait)
 }
 
 // bytesOf is what a slice holds, up to the log's end, or a copy of its beginning from the file; rest is how much there is.
@@ -234,8 +259,9 @@ func (s *sender) bytesOf(slice commitlog.Slice) (b []byte, rest int, err error) 
 	return s.cold, len(b), nil
 }
 
-// write sends n buffers, behind the first, and before them in a group what is confirmed.
-func (s *sender) write(n int) error {
+// write sends n buffers, behind the first, and before them in a group what is confirmed. Without waiting what the replica does not take at
+// once is left, and goes first in the next write.
+func (s *sender) write(n int, wait bool) error {
 	s.out = s.bufs[1 : 1+n]
 	if s.cfg.Group != nil {
 		putConfirmed(s.told[:], s.confirmed())
@@ -243,11 +269,39 @@ func (s *sender) write(n int) error {
 		s.out = s.bufs[:1+n]
 	}
 	s.wrote = time.Now()
+	if !wait && len(s.left) == 0 {
+		return s.offer()
+	}
 	if err := s.r.conn.SetWriteDeadline(s.wrote.Add(s.cfg.Housekeeping)); err != nil {
 		return err
 	}
+	s.limited = true
+	if len(s.left) > 0 {
+		rest := net.Buffers{s.left}
+		if _, err := s.sock.Write(&rest); err != nil {
+			return fmt.Errorf("send to a slave: %w", err)
+		}
+		s.left = nil
+	}
 	if _, err := s.sock.Write(&s.out); err != nil {
 		return fmt.Errorf("send to a slave: %w", err)
+	}
+	return nil
+}
+
+// offer writes what the replica takes at once. The rest is copied: it lies in a segment that may be unmapped.
+func (s *sender) offer() error {
+	if s.limited { // a deadline that has passed would end this write too
+		s.limited = false
+		if err := s.r.conn.SetWriteDeadline(time.Time{}); err != nil {
+			return err
+		}
+	}
+	if err := s.sock.Offer(&s.out); err != nil {
+		return fmt.Errorf("send to a slave: %w", err)
+	}
+	for _, b := range s.out {
+		s.left = append(s.left, b...)
 	}
 	return nil
 }
@@ -263,7 +317,7 @@ func (s *sender) heartbeat() {
 	}
 	putHeader(s.headers[0][:], s.next, 0)
 	s.bufs[1] = s.headers[0][:]
-	if err := s.write(1); err != nil {
+	if err := s.write(1, true); err != nil {
 		s.end(err)
 		return
 	}

@@ -6,10 +6,14 @@ import (
 	"github.com/actormq/actormq/messages"
 )
 
-// await keeps a put until a replica has it. They come in the order of the log. Nothing is asked here that could panic: from now on the put
+// await keeps a put until a replica has it. They come in the order of the log, but for one that was alone and is overtaken by the next on its
+// way here. Nothing is asked here that could panic: from now on the put
 // is answered, at its deadline at the latest; settle, behind it, looks at whether it can be acknowledged at all.
 func (r *Replicator) await(w *messages.ReplicaWait) {
 	r.waiting = append(r.waiting, w)
+	for i := len(r.waiting) - 1; i > 0 && r.waiting[i-1].End > w.End; i-- {
+		r.waiting[i-1], r.waiting[i] = w, r.waiting[i-1]
+	}
 	r.armDeadline(w.Deadline)
 }
 
@@ -44,8 +48,8 @@ func (r *Replicator) answer(over func(*messages.ReplicaWait) bool) {
 	}
 }
 
-// settle answers the puts that a replica has, and all when they can't be acknowledged any more.
-func (r *Replicator) settle() {
+// settle answers the puts that a replica has, and all when they can't be acknowledged any more. Alone: the one that waits is answered as such.
+func (r *Replicator) settle(alone bool) {
 	if r.stopped || r.fenced() {
 		r.giveUp()
 		return
@@ -57,7 +61,11 @@ func (r *Replicator) settle() {
 		if r.waiting = r.waiting[1:]; len(r.waiting) == 0 {
 			r.waiting = nil
 		}
-		w.Settle(messages.PutOK)
+		if alone {
+			w.SettleAlone(messages.PutOK)
+		} else {
+			w.Settle(messages.PutOK)
+		}
 	}
 }
 
@@ -78,5 +86,5 @@ func (r *Replicator) expire() {
 	r.deadline = nil
 	now := time.Now()
 	r.answer(func(w *messages.ReplicaWait) bool { return !w.Deadline.After(now) })
-	r.settle()
+	r.settle(false)
 }

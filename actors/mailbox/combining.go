@@ -127,6 +127,21 @@ func (m *Combining) Post(l *messages.Link) error {
 	return nil
 }
 
+// PostHere is Post for an actor that runs on goroutines of its own otherwise: one that is idle handles this message, and no other, before
+// PostHere returns. The message says that its receiver must not block. What comes meanwhile is handled on a goroutine.
+func (m *Combining) PostHere(l *messages.Link) error {
+	if !m.state.CompareAndSwap(0, running) {
+		return m.Post(l)
+	}
+	if m.system.Load() != nil {
+		m.claimed(l)
+		return nil
+	}
+	l.SetNext(nil)
+	m.run(l, 1)
+	return nil
+}
+
 // counted counts a message that is going to be queued; false: there are too many.
 func (m *Combining) counted() bool {
 	if m.count.Add(1) <= int64(m.opt.Limit) {

@@ -475,3 +475,41 @@ func (q *quiet) ReceiveBatch(b *mailbox.Batch) {
 		q.n++
 	}
 }
+
+// An actor with goroutines of its own takes one message on the sender's goroutine, if it is idle; what comes meanwhile it takes on its own.
+func TestAnIdleActorTakesAMessageHere(t *testing.T) {
+	c := &clerk{}
+	mb, _ := spawn(t, c, mailbox.Options{})
+	for n := range 100 {
+		m, behind := newNote(0, n), newNote(1, n)
+		c.onNote = func(got *note, _ *mailbox.Batch) {
+			if got == m {
+				require.NoError(t, mb.PostHere(behind.MailboxLink()), "it is busy: this is queued")
+				require.Zero(t, behind.answered.Load())
+			}
+		}
+		require.NoError(t, mb.PostHere(m.MailboxLink()))
+		<-m.done
+		<-behind.done
+	}
+	require.Len(t, c.seen, 200)
+}
+
+func TestTheRestOfWhatIsTakenHereIsLeftToAGoroutine(t *testing.T) {
+	c := &clerk{}
+	mb, _ := spawn(t, c, mailbox.Options{InlineBatches: 8})
+	m, behind := newNote(0, 0), newNote(1, 0)
+	held := make(chan struct{})
+	c.onNote = func(got *note, _ *mailbox.Batch) {
+		if got == m {
+			require.NoError(t, mb.Post(behind.MailboxLink()))
+			return
+		}
+		<-held // who posts m does not wait for this
+	}
+	require.NoError(t, mb.PostHere(m.MailboxLink()))
+	require.EqualValues(t, 1, m.answered.Load(), "it was handled before PostHere has returned")
+	require.Zero(t, behind.answered.Load())
+	close(held)
+	<-behind.done
+}

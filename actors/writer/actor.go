@@ -31,6 +31,12 @@ type Config struct {
 	// Replicate, when set, is told of each put that waits, after its append: it adds a promise to the put, or says in its
 	// status that there is no replica (SYNC_MASTER). It must not block.
 	Replicate func(*messages.PutMessage)
+	// ReplicateAlone, when set, is asked before Replicate for a put that finds the writer idle, without SyncFlush. True: no other one waits for
+	// replicas, and SendAlone is going to be called, on the same goroutine, once others may run the writer; Replicas, one of Appended, is not rung
+	// for it (docs/adr/0009).
+	ReplicateAlone func(*messages.PutMessage) bool
+	SendAlone      func()
+	Replicas       *actors.Bell
 	// Follower takes AppendReplica instead of puts (SLAVE): the log begins where the master's bytes do.
 	Follower bool
 
@@ -226,8 +232,12 @@ func (w *Actor) ReceiveSingle(m any) (taken, owed bool) {
 		return true, false
 	}
 	w.note(p)
+	sends := false
 	if w.promises && p.WaitStored {
-		w.promise(p)
+		if sends = w.cfg.ReplicateAlone != nil && w.cfg.ReplicateAlone(p); !sends {
+			w.promise(p)
+		}
+		owed = sends
 	} else {
 		if owed = p.OnDone != nil; !owed {
 			p.FulfilInline()
@@ -240,7 +250,7 @@ func (w *Actor) ReceiveSingle(m any) (taken, owed bool) {
 		w.alone = nil
 	}
 	if w.followed {
-		w.follow()
+		w.follow(sends)
 	}
 	w.alone = nil
 	w.leave()
@@ -249,7 +259,13 @@ func (w *Actor) ReceiveSingle(m any) (taken, owed bool) {
 
 // Settle implements mailbox.SingleReceiver: over the wire, telling somebody that his put is stored takes longer than storing it.
 // Others put meanwhile, instead of leaving theirs to whoever runs the writer.
-func (w *Actor) Settle(m any) { m.(*messages.PutMessage).Fulfil() }
+func (w *Actor) Settle(m any) {
+	p := m.(*messages.PutMessage)
+	sends := w.cfg.ReplicateAlone != nil && p.WaitStored
+	if p.Fulfil(); sends { // the put is its sender's now, or the replicator's
+		w.cfg.SendAlone()
+	}
+}
 
 // warm touches what the next message will need, while this one is being copied: records that others have encoded come from
 // another core's cache.
@@ -279,10 +295,12 @@ func (w *Actor) noteGroups() {
 	w.forgetGroups()
 }
 
-// follow tells those who work behind the writer that the log has grown.
-func (w *Actor) follow() {
+// follow tells those who work behind the writer that the log has grown. Sent: the replicator is going to be told by SendAlone.
+func (w *Actor) follow(sent bool) {
 	for _, bell := range w.cfg.Appended {
-		bell.Ring()
+		if !sent || bell != w.cfg.Replicas {
+			bell.Ring()
+		}
 	}
 	if w.awaited {
 		w.awaited = false
@@ -402,7 +420,7 @@ func (w *Actor) settle() {
 	}
 	w.done = w.done[:0]
 	w.cfg.Unwaited.Ring()
-	w.follow()
+	w.follow(false)
 }
 
 // promise answers a put that waits for more than its append, or hands it on.
@@ -462,6 +480,9 @@ func (w *Actor) Panicked(reason any, stack []byte) {
 		m, w.begun = w.alone, 0
 	}
 	w.current, w.alone = nil, nil
+	if w.cfg.SendAlone != nil {
+		w.cfg.SendAlone() // nobody else does, of a put that was just handed on
+	}
 	if m != nil {
 		w.tail.takeBack(max(w.begun, w.tail.published()))
 	}

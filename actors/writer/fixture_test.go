@@ -55,6 +55,10 @@ type rigOptions struct {
 	nowMs      func() int64
 	readable   *actors.Bell
 	awaited    func(messages.QueueKey) bool
+	replicate  func(*messages.PutMessage)
+	aloneToo   func(*messages.PutMessage) bool // ReplicateAlone
+	sendAlone  func()
+	replicas   *actors.Bell
 }
 
 func newRig(t *testing.T, opt rigOptions) *rig {
@@ -84,7 +88,12 @@ func newRig(t *testing.T, opt rigOptions) *rig {
 		Mailbox: flushPort, Disk: r.disk, Log: log, CheckpointPath: "store/checkpoint", OnFailed: r.onFailed, Logger: quiet,
 	})
 	r.spawn("flusher", r.flushed, flushPort)
+	var appended []*actors.Bell
+	if opt.replicas != nil {
+		appended = append(appended, opt.replicas)
+	}
 	w := writer.New(writer.Config{
+		Replicate: opt.replicate, ReplicateAlone: opt.aloneToo, SendAlone: opt.sendAlone, Replicas: opt.replicas, Appended: appended,
 		Log: log, SyncFlush: opt.sync, ByWrite: opt.sync, Crowded: opt.crowded, Flusher: flushPort, Allocator: alloc,
 		OnFailed: r.onFailed,
 		Rebuild:  opt.rebuild,

@@ -187,7 +187,7 @@ func (w *Actor) roll() bool {
 		w.wantSegments()
 		if w.cfg.Pooled { // its write buffer may be the one that the next segment waits for
 			w.tail.finish()
-			w.follow()
+			w.follow(false)
 		}
 		return false
 	}

@@ -84,6 +84,9 @@ func (d *placed) done(result messages.PutResult, err error) {
 		d.r.Reply(code, remark, nil)
 		return
 	}
+	if result.Alone {
+		d.r.Prompt()
+	}
 	d.answer = remoting.SendMessageAnswer{
 		QueueID: d.queueID, QueueOffset: int64(result.QueueOffset), MsgRegion: p.b.Region, TraceOn: !p.b.Policy().TraceOff,
 	}

@@ -20,7 +20,7 @@
 // The hot tail is memory: Append writes a unit into a chunk and then publishes the new end, so a reader that has seen the
 // end finds every unit below it. Chunks that are in the file leave the memory, all but the last two. Older units are read
 // with pread through a bounded cache of descriptors, which has a mutex: it is on no put path; a file that is read for long, or here
-// and there, is mapped while its descriptor is kept. A Reader reads ahead for whoever goes on in order. Write puts the tail into
+// and there, is mapped while its descriptor is kept: then a read may wait for the disk in a page fault, which Append never does. A Reader reads ahead for whoever goes on in order. Write puts the tail into
 // the file in few large writes, Sync makes it durable. Truncate does not change what a reader may be looking at: it
 // publishes a new tail, and who reads a file by the old one notices and gets ErrChanged.
 //

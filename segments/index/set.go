@@ -138,14 +138,8 @@ func (s *Set) setFiles(files []*file) {
 // and records in front of the last one that is indexed, are skipped; the last one itself is taken again, since a crash
 // may have lost some of its keys. It does not allocate but for a new file.
 func (s *Set) BuildFrom(r *messages.DispatchRequest) error {
-	s.keys.clear()
-	s.hash(r, 0)
-	for _, k := range s.keys.all {
-		if err := s.put(&k); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.Build([]messages.DispatchRequest{*r})
+	return err
 }
 
 // together is how many keys or records are looked at before the first of them is put.

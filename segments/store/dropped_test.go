@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -129,4 +130,69 @@ func TestAQueueThatHasOnlyALostMessageGoesOnWithIt(t *testing.T) {
 			require.EqualValues(t, 20, c.Next[last.key], "step %d", step)
 		}
 	})
+}
+
+// TestDeletingQueuesMayBeInterrupted, of a deleted topic and of one whose messages have expired, as a running store does it: each is as it was, or gone;
+// an expired one goes on where it was; and what is gone once the deletion was said to be done stays gone.
+func TestDeletingQueuesMayBeInterrupted(t *testing.T) {
+	disk, puts := expired(t)
+	idle, both := messages.QueueKey{Topic: "Idle"}, puts[0].key
+	off := errors.New("power is off")
+	for k, done := 0, false; !done; k++ {
+		d := disk.Clone()
+		s := open(t, d)
+		end := s.Log.End()
+		d.Inject(powerOff(k, off))
+		err := s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{idle: s.Queues.Lookup(idle).Max()})
+		if err == nil {
+			err = s.Queues.Lookup(idle).Destroy()
+		}
+		noted := false
+		if err == nil {
+			err = s.TopicDeleted(both.Topic, end)
+			noted = err == nil
+		}
+		if err == nil {
+			err = s.Queues.Lookup(both).Destroy()
+		}
+		done = err == nil
+		for _, left := range []*memfs.Disk{d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k) + 1000), d.Crash(uint64(k) + 2000)} {
+			for range 2 {
+				c, _ := recovered(t, left)
+				require.EqualValues(t, 5, c.Next[idle], "step %d", k)
+				if _, there := c.Next[both]; there {
+					require.False(t, noted, "step %d", k)
+					c.requirePuts(t, puts)
+				}
+				left = left.Crash(3)
+			}
+		}
+		require.ErrorIs(t, errors.Join(off, s.Close()), off)
+	}
+}
+
+// TestAStartWithMarksMayBeInterrupted: the log is copied, the queues are built again, and none of it is forgotten half-way.
+func TestAStartWithMarksMayBeInterrupted(t *testing.T) {
+	idle := messages.QueueKey{Topic: "Idle"}
+	for _, from := range []messages.PhysicalOffset{0, 5 * testSegment} {
+		disk, puts := expired(t)
+		s := open(t, disk)
+		require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
+		require.NoError(t, s.CloseClean())
+		require.NoError(t, store.MarkUnproven(disk, testParams(), from, errors.New("a sync failed")))
+		queueDamages["junk behind a hole"](t, disk, queueFile("Idle", 0), 5)
+		overwrite(t, disk, queueFile("Both", 0), 7*20, zeroBytes(20))
+		everyEnd(t, disk, func(left *memfs.Disk, step int) {
+			for range 2 {
+				c, _ := recovered(t, left)
+				require.EqualValues(t, 5, c.Next[idle], "step %d", step)
+				c.requirePuts(t, puts)
+				left = left.Crash(3)
+			}
+			for _, name := range []string{"s/unproven", "s/unprovenqueues"} {
+				_, err := left.Stat(name)
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			}
+		})
+	}
 }

@@ -85,6 +85,7 @@ type Combining struct {
 	cause     error // set once closed
 	plain     bool  // a claimed message may go straight to single: nothing else is to be looked at
 	handled   int64
+	pace      pace
 
 	told   atomic.Int64 // handled, as others see it: not told with every message, as that costs more than it is worth
 	panics atomic.Int64

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"runtime"
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -164,7 +165,7 @@ func (m *Combining) alone(message any) (taken bool) {
 	if !m.plain {
 		return false
 	}
-	returned := false
+	returned, tired := false, false
 	defer func() {
 		if returned {
 			return // asking recover each time is a hundredth of a put
@@ -179,6 +180,7 @@ func (m *Combining) alone(message any) (taken bool) {
 	if taken {
 		if m.handled++; m.handled%toldEvery == 0 {
 			m.told.Store(m.handled)
+			tired = m.tired()
 		}
 	}
 	if taken && !m.state.CompareAndSwap(running, 0) {
@@ -186,6 +188,9 @@ func (m *Combining) alone(message any) (taken bool) {
 	}
 	if owed {
 		m.single.Settle(message)
+	}
+	if tired {
+		runtime.Gosched()
 	}
 	return taken
 }

@@ -49,8 +49,9 @@ func (m *Combining) PostWaiting(w Waiting) error {
 	return nil
 }
 
-// turn handles the message of a sender that has just set running.
+// turn handles the message of a sender that had to look more than once until it set running.
 func (m *Combining) turn(w Waiting) {
+	m.pace.met = m.handled + 1
 	if !m.alone(w) {
 		m.claimed(w.MailboxLink())
 	}

@@ -34,7 +34,7 @@ import (
 type clusterFlags struct {
 	cluster, nodeID, join, etcd string
 	minInSync                   int
-	lease                       time.Duration
+	lease, stopGrace            time.Duration
 }
 
 func (f *clusterFlags) bind(c *cobra.Command) {
@@ -44,6 +44,7 @@ func (f *clusterFlags) bind(c *cobra.Command) {
 	c.Flags().StringVar(&f.etcd, "etcd", "", "HOST:PORT,... of an external etcd; without, the nodes run their own")
 	c.Flags().IntVar(&f.minInSync, "min-in-sync", 0, "nodes that must have a message before it is acknowledged; 0: a majority")
 	c.Flags().DurationVar(&f.lease, "lease", 2*time.Second, "silence after which another node leads; whole seconds, the same on each")
+	c.Flags().DurationVar(&f.stopGrace, "stop-grace", stopTimeout, "how long a node that led serves its clients on, by the next leader, after SIGTERM; 0: not at all")
 }
 
 var errCluster = errors.New("--cluster, --node-id and --join belong together")
@@ -150,6 +151,8 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	}
 	select {
 	case <-ctx.Done():
+		cancel() // a second signal ends the process at once
+		n.makeWay(member)
 	case grace := <-n.drain: // another node leads, and is relayed to until clients have learned that
 		log.Info().Stringer("grace", grace).Msg("asked to drain: another node is to lead")
 		member.Yield()
@@ -158,10 +161,20 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		case <-ctx.Done():
 		}
 	}
-	cancel() // a second signal ends the process at once
+	cancel()
 	log.Info().Msg("stopping")
 	n.over.Store(true)
 	return member.Close()
+}
+
+// makeWay has another node lead, if this one does and another can, and relays to it for a while: by then some clients have learned where it is,
+// and those who ask often all of them. Whoever wants more drains the node.
+func (n *clusterNode) makeWay(member *members.Member) {
+	if n.flags.stopGrace <= 0 || !member.Yield() {
+		return
+	}
+	n.log.Info().Stringer("grace", n.flags.stopGrace).Msg("stopping: another node is to lead, and clients are relayed to it")
+	<-time.After(n.flags.stopGrace)
 }
 
 // openAdmin opens the admin port, if there is to be one.

@@ -88,12 +88,15 @@ type (
 	// passedOn: another node leads etcd, or does not.
 	passedOn struct{ err error }
 	leave    struct{ answer *messages.Answer[struct{}] }
-	// yield: another node is to lead from now on, if one can.
-	yield struct{}
+	// yield: another node is to lead from now on, if one can. The answer is whether this one leads and will hand over.
+	yield struct{ answer *messages.Answer[bool] }
 )
 
 // Refuse answers with an error.
 func (m leave) Refuse(cause error) { m.answer.Refuse(cause) }
+
+// Refuse answers with an error.
+func (m yield) Refuse(cause error) { m.answer.Refuse(cause) }
 
 // Receive implements actor.Actor.
 func (e *elector) Receive(ctx actor.Context) {
@@ -131,6 +134,7 @@ func (e *elector) Receive(ctx actor.Context) {
 		e.leaving = &m
 	case yield:
 		e.yields = true
+		m.answer.Complete(e.term != nil && e.term.leads && !e.term.fenced() && e.successor(), nil)
 	case *actor.Stopping:
 		if e.ticker != nil {
 			e.ticker.Stop()

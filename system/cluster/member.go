@@ -81,8 +81,16 @@ func (m *Member) Store() *system.Store {
 	return nil
 }
 
-// Yield has another node lead from now on, once all that this one has begun is answered; a group without another node in sync goes on as it is.
-func (m *Member) Yield() { m.root.Send(m.pid, yield{}) }
+// Yield has another node lead from now on, once all that this one has begun is answered, and tells whether this one leads and another one can;
+// a group without another node in sync goes on as it is.
+func (m *Member) Yield() bool {
+	answer := messages.NewAnswer[bool]()
+	m.root.Send(m.pid, yield{answer: answer})
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	yields, err := answer.Wait(ctx)
+	return yields && err == nil
+}
 
 // Close ends what the node does, gives its lease back so that another one can lead at once, and leaves.
 func (m *Member) Close() error {

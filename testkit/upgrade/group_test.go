@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -188,6 +189,39 @@ func TestADrainedLeaderServesThoseWhoKeepToIt(t *testing.T) {
 	g.Terminate(first)
 	g.Ended(first)
 	t.Logf("the drained node has ended after %v", time.Since(began).Round(time.Millisecond))
+}
+
+// A node that leads and is stopped by a signal, as by systemctl and docker, hands over first, and serves its clients by the next leader for as
+// long as it was told to; one that follows ends at once.
+func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
+	if os.Getenv("UPGRADE_CLIENT") != "" {
+		t.Skip("another client does the work")
+	}
+	g := replicas.Build(t, 3)
+	g.Args = map[string][]string{}
+	for _, n := range g.Nodes {
+		g.Args[n.ID] = []string{"--stop-grace", "1h"}
+	}
+	g.Start("1", "2", "3")
+	g.Ready("1", "2", "3")
+	first := g.Leader()
+	f := keepTo(t, g.Nodes[first[0]-'1'].Port(members.PortBroker))
+	f.goesOn(200)
+	began := time.Now()
+	g.Terminate(first)
+	var next string
+	g.Until("another node leads", func() bool {
+		s, err := g.Status()
+		next = s.Leader
+		return err == nil && s.Leads && next != first
+	})
+	f.goesOn(200)
+	t.Logf("node %s led before, node %s does now; 200 more messages after %v", first, next, time.Since(began).Round(time.Millisecond))
+	f.stopSending()
+	follower := strconv.Itoa(6 - int(first[0]-'0') - int(next[0]-'0'))
+	g.Terminate(follower)
+	g.Ended(follower) // within an hour
+	g.Kill(first)
 }
 
 // stopSending ends the clients once all that was acknowledged is read.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -104,15 +105,16 @@ type Options struct {
 
 // Replication says how a store replicates its log (spec/store.md §12).
 type Replication struct {
-	HAListen       string        // host:port on which a master serves slaves (haListenPort); empty: none can connect
-	HAMaster       string        // host:port of the master of a slave (haMasterAddress); empty: Store.Follow tells it
-	HAFullCopy     bool          // an empty slave copies the master's whole log, not just the last segment
-	HAHeartbeat    time.Duration // haSendHeartbeatInterval; default 5 s
-	HAHousekeeping time.Duration // haHousekeepingInterval: silence that ends a connection; default 20 s
-	HABatchBytes   int           // haTransferBatchSize; default 32 KiB
-	HAFallbehind   int64         // haSlaveFallbehindMax: a slave that lacks more does not count; default 256 MiB
-	HAUnreadMemory int64         // of the end of a slave's log stay in memory while nobody reads there; default 256 MiB, -1: what the system leaves
-	SlaveTimeout   time.Duration // slaveTimeout: the longest that a put of a SyncMaster waits for a slave; default 3 s
+	HAListen       string         // host:port on which a master serves slaves (haListenPort); empty: none can connect
+	HAAllow        []netip.Prefix // haAllow: hosts that may connect to HAListen; empty: all that reach it
+	HAMaster       string         // host:port of the master of a slave (haMasterAddress); empty: Store.Follow tells it
+	HAFullCopy     bool           // an empty slave copies the master's whole log, not just the last segment
+	HAHeartbeat    time.Duration  // haSendHeartbeatInterval; default 5 s
+	HAHousekeeping time.Duration  // haHousekeepingInterval: silence that ends a connection; default 20 s
+	HABatchBytes   int            // haTransferBatchSize; default 32 KiB
+	HAFallbehind   int64          // haSlaveFallbehindMax: a slave that lacks more does not count; default 256 MiB
+	HAUnreadMemory int64          // of the end of a slave's log stay in memory while nobody reads there; default 256 MiB, -1: what the system leaves
+	SlaveTimeout   time.Duration  // slaveTimeout: the longest that a put of a SyncMaster waits for a slave; default 3 s
 
 	// Group makes the store a replica of a group: a SyncMaster is its leader, a Slave follows it (package system/cluster sees to that).
 	// Then records are read and dispatched only once they are confirmed, and delayed messages are delivered when DeliverDelayed says so.
@@ -233,6 +235,7 @@ func (o Options) Validate() error {
 	} {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}
+	check(!slices.ContainsFunc(o.HAAllow, func(p netip.Prefix) bool { return !p.IsValid() }), "HAAllow is %v: one is no network", o.HAAllow)
 	check(o.HABatchBytes > 0 && o.HAFallbehind > 0, "a limit of replication is not above 0")
 	check(o.HAUnreadMemory >= -1, "HAUnreadMemory is %d: at least -1", o.HAUnreadMemory)
 	check(o.Role == messages.Slave || o.HAMaster == "", "HAMaster is %s, but the role is %v", o.HAMaster, o.Role)

@@ -19,6 +19,14 @@ func (s *Store) Replicas() []messages.Replica {
 	return s.replicas.Replicas()
 }
 
+// ReplicasRefused counts the connections that HAAllow has kept out.
+func (s *Store) ReplicasRefused() int64 {
+	if s.replicas == nil {
+		return 0
+	}
+	return s.replicas.Strangers()
+}
+
 // Following tells how a slave gets on with its master; the zero value where nobody is followed.
 func (s *Store) Following() messages.Following {
 	if s.follower == nil {
@@ -44,7 +52,7 @@ func (s *Store) spawnReplicator() error {
 	s.grownReplicas = actors.NewBell(s.cast.address(actors.RoleReplicator), messages.Announce(messages.LogGrown{}))
 	port := s.blocking(actors.RoleReplicator)
 	r, err := ha.NewReplicator(ha.ReplicatorConfig{
-		Log: s.log, Listen: o.HAListen, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
+		Log: s.log, Listen: o.HAListen, Allow: o.HAAllow, Grown: s.grownReplicas, Heartbeat: o.HAHeartbeat, Housekeeping: o.HAHousekeeping,
 		BatchBytes: o.HABatchBytes, FallbehindMax: o.HAFallbehind, Timeout: o.SlaveTimeout, Group: o.Group, Confirmed: s.onConfirmed,
 		Logger: o.Logger.With().Str("role", string(actors.RoleReplicator)).Logger(),
 	}, port)

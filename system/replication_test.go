@@ -1,16 +1,20 @@
 package system_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
@@ -269,6 +273,40 @@ func ignoreReset(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Whoever may not follow is closed before it has said anything, and the log and a counter tell.
+func TestOnlyHostsThatAreAllowedFollow(t *testing.T) {
+	var said bytes.Buffer
+	opt := master(memfs.New(), messages.AsyncMaster)
+	opt.HAAllow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.2/32")}
+	opt.Logger = zerolog.New(zerolog.SyncWriter(&said))
+	m := open(t, opt)
+	putMany(t, m, 0, 3, 100)
+	from := func(host string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}
+		c, err := d.DialContext(t.Context(), "tcp", m.HAAddress())
+		require.NoError(t, err)
+		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	for range 2 {
+		_, err := from("127.0.0.1").Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+	}
+	slave := from("127.0.0.2")
+	_, err := slave.Write(binary.BigEndian.AppendUint64(nil, 1)) // all of the log
+	require.NoError(t, err)
+	_, err = io.ReadFull(slave, make([]byte, 12))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, m.ReplicasRefused())
+	require.Len(t, m.Replicas(), 1)
+	require.NoError(t, m.Close(t.Context())) // the log is written
+	require.Equal(t, 1, strings.Count(said.String(), "its host is none of haAllow"), said.String())
+
+	opt.HAAllow = []netip.Prefix{{}}
+	require.ErrorContains(t, opt.Defaults().Validate(), "HAAllow")
 }
 
 func TestASlaveAheadOfItsMasterIsRefused(t *testing.T) { // L63

@@ -13,5 +13,5 @@
 // that puts, and answered on the one that reads the acknowledgement (alone.go).
 //
 // What a report must be is told in report.go. The protocol has no authentication: whoever reaches the port reads the log, so
-// it listens on loopback unless told otherwise.
+// it listens on loopback unless told otherwise, and closes the connections of hosts that it is not told to allow, before anything is read.
 package ha

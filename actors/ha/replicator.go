@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -21,7 +23,8 @@ import (
 // ReplicatorConfig is what a master's side is made of.
 type ReplicatorConfig struct {
 	Log    *commitlog.Log
-	Listen string // host:port of haListenPort; empty: nobody can connect
+	Listen string         // host:port of haListenPort; empty: nobody can connect
+	Allow  []netip.Prefix // who may connect; empty: everybody. Others are closed before anything is read
 	// Grown is rung by the writer when the log has grown; its message is LogGrown, to this actor.
 	Grown *actors.Bell
 
@@ -66,6 +69,8 @@ type Replicator struct {
 	stopped  bool
 	sync     inSync // of a group
 
+	strangers atomic.Int64 // connections of hosts that are not allowed
+
 	// best is the highest offset that a replica has acknowledged, -1 without a replica that has reported.
 	best atomic.Int64
 	// alone counts puts that one after the other found nothing waiting; the writer's.
@@ -95,6 +100,8 @@ type replica struct {
 // What the replicator is told.
 type (
 	accepted struct{ conn net.Conn }
+	// stranger: somebody has connected who may not.
+	stranger struct{ addr net.Addr }
 	// reported: the first report of a replica was accepted.
 	reported struct{ id int }
 	// ended: a connection is over.
@@ -108,6 +115,8 @@ type (
 	// acknowledgedAlone is the same on the goroutine that has read it, which must not block.
 	acknowledgedAlone struct{}
 )
+
+var errStranger = errors.New("its host is none of haAllow")
 
 // Refuse closes a connection that nobody will serve.
 func (m accepted) Refuse(error) { _ = m.conn.Close() }
@@ -186,6 +195,8 @@ func (r *Replicator) Receive(ctx actor.Context) {
 		r.started(actors.NewPeer(ctx.ActorSystem().Root, ctx.Self()))
 	case accepted:
 		r.accept(ctx, m.conn)
+	case stranger:
+		r.refusal(m.addr, errStranger)
 	case reported:
 		r.reported(m.id)
 	case ended:
@@ -213,7 +224,7 @@ func (r *Replicator) acceptAll() {
 	for {
 		conn, err := r.listener.Accept()
 		if err == nil {
-			r.self.Send(accepted{conn: r.cfg.Group.served(conn)})
+			r.meet(conn)
 			continue
 		}
 		select {
@@ -223,6 +234,28 @@ func (r *Replicator) acceptAll() {
 		}
 	}
 }
+
+// meet hands a connection to the actor, unless its host may not connect.
+func (r *Replicator) meet(conn net.Conn) {
+	if r.allows(conn.RemoteAddr()) {
+		r.self.Send(accepted{conn: r.cfg.Group.served(conn)})
+		return
+	}
+	r.strangers.Add(1)
+	_ = conn.Close()
+	r.self.Send(stranger{addr: conn.RemoteAddr()})
+}
+
+func (r *Replicator) allows(addr net.Addr) bool {
+	if len(r.cfg.Allow) == 0 {
+		return true
+	}
+	from, is := addr.(*net.TCPAddr)
+	return is && slices.ContainsFunc(r.cfg.Allow, func(p netip.Prefix) bool { return p.Contains(from.AddrPort().Addr().Unmap().WithZone("")) })
+}
+
+// Strangers counts the connections that were closed since their hosts may not connect. Safe for any goroutine.
+func (r *Replicator) Strangers() int64 { return r.strangers.Load() }
 
 func (r *Replicator) batch(b *mailbox.Batch) {
 	alone := false

@@ -68,6 +68,7 @@ var (
 	extLag       = gauge("extension_lag_bytes", "Bytes of the commit log that a dispatcher has not handled.", "extension")
 	replicas     = gauge("replicas", "Slaves that follow this node.")
 	replicaLag   = gauge("replica_lag_bytes", "Bytes of the commit log that a slave has not acknowledged.", "replica")
+	strangers    = counter("refused_replicas_total", "Connections to the replication port that haAllow has kept out.")
 	follows      = gauge("follows_master", "0 while this slave does not follow its master, 1 otherwise, also at a master.")
 	hanging      = gauge("hanging_segments", "Deleted commit-log files that are kept by a reader.")
 )
@@ -220,6 +221,7 @@ func (c *collector) replication() {
 		c.count(replicaLag, lag, name)
 	}
 	c.count(replicas, int64(len(lags)))
+	c.count(strangers, c.cfg.Store.ReplicasRefused())
 	c.flag(follows, st.Role != messages.Slave || c.cfg.Store.Following().Connected)
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -15,6 +17,8 @@ var replicationKeys = []keyDef{
 	{"brokerRole", "ASYNC_MASTER", "ASYNC_MASTER, SYNC_MASTER or SLAVE; a master that is told its role serves slaves", role},
 	{"haListenPort", "listenPort + 1", "port on which a master serves slaves; open when it or brokerRole is set",
 		integer(func(c *Config) *int { return &c.HAListenPort }, 1, math.MaxUint16)},
+	{"haAllow", "", "hosts and networks (10.0.0.7, 10.1.0.0/16), separated by commas, that may connect to the replication port; empty: all that reach it",
+		hosts(func(c *Config) *[]netip.Prefix { return &c.Store.HAAllow })},
 	{"haMasterAddress", "", "host:port of the master's haListenPort, for a slave; empty: what a name server says",
 		address(func(c *Config) *string { return &c.Store.HAMaster })},
 	{"masterAddress", "haMasterAddress, port - 1", "host:port of the master's broker, whose configuration a slave takes over",
@@ -52,6 +56,26 @@ func role(c *Config, value string) error {
 	}
 	c.Store.Role = r
 	return nil
+}
+
+// hosts are addresses and networks, separated by commas, or nothing.
+func hosts(field func(*Config) *[]netip.Prefix) applier {
+	return func(c *Config, value string) error {
+		var all []netip.Prefix
+		for _, one := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+			p, err := netip.ParsePrefix(one)
+			if host, bad := netip.ParseAddr(one); bad == nil {
+				host = host.Unmap()
+				p, err = netip.PrefixFrom(host, host.BitLen()), nil
+			}
+			if err != nil {
+				return fmt.Errorf("hosts and networks as 10.0.0.7,10.1.0.0/16")
+			}
+			all = append(all, p.Masked())
+		}
+		*field(c) = all
+		return nil
+	}
 }
 
 // address is host:port, or nothing.

@@ -141,11 +141,11 @@ func ExampleStore_Follow() {
 	ctx := context.Background()
 	got, err := slave.GetWait(ctx, messages.GetMessage{Queue: orders, MaxMessages: 1})
 	must(err)
-	fmt.Println(len(got.Records), "message at the slave;", len(master.Replicas()), "slave;", slave.Following().Master == master.HAAddress())
+	fmt.Println(len(got.Records), "message at the slave;", len(master.Replicas()), "slave,", master.ReplicasRefused(), "refused;", slave.Following().Master == master.HAAddress())
 	got.Release()
 	must(slave.Close(ctx))
 	must(master.Close(ctx))
-	// Output: 1 message at the slave; 1 slave; true
+	// Output: 1 message at the slave; 1 slave, 0 refused; true
 }
 
 // An actor system of the program's own can log where the store does.

@@ -61,18 +61,19 @@ type Conn struct {
 	binary atomic.Bool   // the codec of the last request
 	heard  atomic.Int64  // when the last frame was read, in ns
 
-	holding  bool // the reader is the outbox's writer; only the reader looks
-	wide     bool // in is a large one; only the reader looks
-	draining atomic.Bool
-	paused   atomic.Int32             // above 0: nothing is handled until the gateway serves again
-	relayed  atomic.Bool              // the peer is a node that relays
-	peerIs   atomic.Pointer[identity] // what it has said of itself
-	tunnel   atomic.Pointer[tunnel]   // to the node that leads; nil: none
-	relaying atomic.Int64             // bytes of the requests that were handed on, and are not answered
-	again    []*Request               // of a tunnel that was ended by a pause; the connection's actor only
-	closed   chan struct{}
-	closing  sync.Once
-	cause    atomic.Pointer[error]
+	holding     bool // the reader is the outbox's writer; only the reader looks
+	wide        bool // in is a large one; only the reader looks
+	draining    atomic.Bool
+	paused      atomic.Int32             // above 0: nothing is handled until the gateway serves again
+	relayed     atomic.Bool              // the peer is a node that relays
+	peerIs      atomic.Pointer[identity] // what it has said of itself
+	unnotedTold bool                     // that this is too much; only the reader looks
+	tunnel      atomic.Pointer[tunnel]   // to the node that leads; nil: none
+	relaying    atomic.Int64             // bytes of the requests that were handed on, and are not answered
+	again       []*Request               // of a tunnel that was ended by a pause; the connection's actor only
+	closed      chan struct{}
+	closing     sync.Once
+	cause       atomic.Pointer[error]
 
 	mu      sync.Mutex
 	tenants map[Tenant]struct{} // nil: nobody may move in any more

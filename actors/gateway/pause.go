@@ -284,7 +284,18 @@ func (c *Conn) note(r *Request) {
 		c.peerIs.Store(c.peerIs.Load().without(r.Command))
 	case r.Code == s.Beat || r.Code == s.Bye:
 		c.peerIs.Store(nil)
+		c.unnoted(r.Code == s.Beat)
 	}
+}
+
+// unnoted tells the log of a heartbeat, once a connection.
+func (c *Conn) unnoted(beat bool) {
+	if c.unnotedTold || !beat {
+		return
+	}
+	c.unnotedTold = true
+	c.shared.noise.Warn().Stringer("peer", c.remote).Int("limit", largeFrame).
+		Msg("a client's heartbeat is too large to be kept: when another node leads it is known by its next one only")
 }
 
 // quietly is a request that is not answered.

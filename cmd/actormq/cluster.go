@@ -174,7 +174,13 @@ func (n *clusterNode) makeWay(member *members.Member) {
 		return
 	}
 	n.log.Info().Stringer("grace", n.flags.stopGrace).Msg("stopping: another node is to lead, and clients are relayed to it")
-	<-time.After(n.flags.stopGrace)
+	for grace := n.flags.stopGrace; ; {
+		select {
+		case <-time.After(grace):
+			return
+		case grace = <-n.drain: // whoever drains it meanwhile says for how long
+		}
+	}
 }
 
 // openAdmin opens the admin port, if there is to be one.

@@ -63,7 +63,7 @@ func TestSendersThatHaveMetTakeTurns(t *testing.T) {
 	mb.Start()
 	deliver(mb, newNote(0, 1))
 
-	const each, least = 16_000, 4 // 7, but the runtime lets one of 61 go on
+	const each, least = 32_000, 4 // 7, but the runtime lets one of 61 go on
 	var wg sync.WaitGroup
 	goOn := func(sender int) {
 		for n := range each {

@@ -33,7 +33,7 @@ type shared struct {
 	open       atomic.Int64 // connections
 	lastID     atomic.Uint64
 	large      budget
-	wide       atomic.Int64 // large read buffers
+	wide       [len(wider)]atomic.Int64 // read buffers of each size
 	slow       chan struct{}
 	handshakes chan struct{}
 	noise      zerolog.Logger // for what hostile peers can cause: a few lines a minute

@@ -115,10 +115,10 @@ func TestWhatIsLentIsTakenBackFromAPanic(t *testing.T) {
 	require.Nil(t, (<-kept).Body)
 }
 
-// A peer that fills the read buffer at a time gets a larger one; what the small one held is not lost, and it ends with the connection.
+// A peer that fills the read buffer at a time gets a larger one, and another one later; what the smaller one held is not lost, and it ends with the connection.
 func TestReadBuffersGrowWithoutLosingAByte(t *testing.T) {
 	g := start(t, gateway.Options{}, gateway.Routes{codeEcho: {Handle: echo}})
-	const rounds, n = 4, 400
+	const rounds, n = 4, 4000
 	for range rounds {
 		p := dial(t, g)
 		go func() {

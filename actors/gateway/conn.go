@@ -61,8 +61,9 @@ type Conn struct {
 	binary atomic.Bool   // the codec of the last request
 	heard  atomic.Int64  // when the last frame was read, in ns
 
+	holds       bool // a read calls release before it waits; only the reader looks
 	holding     bool // the reader is the outbox's writer; only the reader looks
-	wide        bool // in is a large one; only the reader looks
+	wide        int  // how often in has been made wider; only the reader looks
 	draining    atomic.Bool
 	paused      atomic.Int32             // above 0: nothing is handled until the gateway serves again
 	relayed     atomic.Bool              // the peer is a node that relays
@@ -91,6 +92,7 @@ func newConn(id uint64, sock net.Conn, port int, shared *shared) *Conn {
 	c.name = fmt.Sprintf("%s#%d", c.addr, id)
 	c.heard.Store(time.Now().UnixNano())
 	c.out.sock = direct
+	c.holds = direct.BeforeWait(c.release)
 	c.out.onWrote = func() {
 		c.gate.poke()
 		c.room.poke()

@@ -82,6 +82,22 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
+// A request is answered though of the next one only a part comes: its peer may wait for that answer.
+func TestAnswersDoNotWaitForTheRestOfAFrame(t *testing.T) {
+	g := start(t, gateway.Options{}, gateway.Routes{codeEcho: {Handle: echo}})
+	p := dial(t, g)
+	for i := range int32(20) {
+		b, err := request(codeEcho, 2*i).Append(nil)
+		require.NoError(t, err)
+		next, err := request(codeEcho, 2*i+1).Append(nil)
+		require.NoError(t, err)
+		p.write(append(b, next[:1+int(i)]...))
+		require.Equal(t, 2*i, p.read().Opaque)
+		p.write(next[1+int(i):])
+		require.Equal(t, 2*i+1, p.read().Opaque)
+	}
+}
+
 func TestOrderedRequestsAreSeenByLaterOnes(t *testing.T) {
 	var state atomic.Int32
 	g := start(t, gateway.Options{}, gateway.Routes{
@@ -525,6 +541,25 @@ func TestLargeFramesShareABudget(t *testing.T) {
 		other.send(large)
 		require.Len(t, other.read().Body, len(large.Body))
 	}
+}
+
+// An answer does not wait until there is room for the large frame behind its request.
+func TestAnswersDoNotWaitForTheBudget(t *testing.T) {
+	held := make(chan *gateway.Request, 1)
+	g := start(t, gateway.Options{FrameBytes: 1 << 20, MaxLargeBytes: 1 << 20}, gateway.Routes{
+		codeEcho: {Handle: echo}, codeHold: {Handle: func(r *gateway.Request) { held <- r }},
+	})
+	holder, other := dial(t, g), dial(t, g)
+	large := request(codeHold, 1)
+	large.Body = make([]byte, 900<<10)
+	holder.send(large)
+	r := arrives(t, held) // has its room until it is answered
+	b, err := request(codeEcho, 2).Append(nil)
+	require.NoError(t, err)
+	other.write(append(binary.BigEndian.AppendUint32(b, 200<<10), 0))
+	require.Equal(t, int32(2), other.read().Opaque)
+	r.OK(nil)
+	holder.read()
 }
 
 // TestClaimedFramesThatDoNotComeHoldNobodyUp: eight peers that claim the whole budget between them and send nothing are cut

@@ -64,7 +64,7 @@ func (c *Conn) handshake() error {
 	if err := c.sock.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	c.paced = &pacedReader{sock: wire, from: wire}
+	c.paced, c.holds = &pacedReader{sock: wire, from: wire}, false
 	c.in = bufio.NewReaderSize(c.paced, readBufferBytes)
 	c.out.wire = bufio.NewWriterSize(wire, tlsRecordBytes)
 	c.wire.Store(wire)

@@ -14,9 +14,10 @@ type Socket struct {
 	conn   net.Conn
 	direct syscall.RawConn // nil: the connection is used as it is
 
-	in    transfer
-	out   transfer
-	since time.Time // reads have found something at once ever since; zero: the last one has waited
+	in     transfer
+	out    transfer
+	before func()    // called before a read waits; nil: nobody
+	since  time.Time // reads have found something at once ever since; zero: the last one has waited
 }
 
 // turnTime is how long a reader goes on that finds something each time. A peer with many requests under way sends the next ones while those
@@ -40,9 +41,22 @@ func Of(conn net.Conn) *Socket {
 	if c, ok := conn.(*net.TCPConn); ok && possible {
 		s.direct, _ = c.SyscallConn() // without one it is used as it is
 	}
-	s.in.call = func(fd uintptr) bool { return s.in.done(readInto(fd, &s.in)) }
+	s.in.call = func(fd uintptr) bool {
+		over := s.in.done(readInto(fd, &s.in))
+		if !over && s.before != nil {
+			s.before()
+		}
+		return over
+	}
 	s.out.call = func(fd uintptr) bool { return s.out.done(writeFrom(fd, &s.out)) }
 	return s
+}
+
+// BeforeWait has fn called by reads that are about to wait, on their goroutine, and tells whether they do that: where the connection is used as
+// it is, they do not. Call it before anything is read.
+func (s *Socket) BeforeWait(fn func()) bool {
+	s.before = fn
+	return s.direct != nil
 }
 
 // done notes what a call has done, and tells whether it is over.
@@ -64,6 +78,9 @@ func (s *Socket) turn() {
 		s.since = time.Now()
 	case time.Since(s.since) >= turnTime:
 		s.since = time.Time{}
+		if s.before != nil {
+			s.before()
+		}
 		giveWay()
 	}
 }

@@ -89,6 +89,31 @@ func TestReadingEndsAsThatOfTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+// Who is told before a read waits is not told by one that finds something, and may write.
+func TestAReadTellsBeforeItWaits(t *testing.T) {
+	near, far := pair(t)
+	s, told := socket.Of(near), 0
+	if !s.BeforeWait(func() {
+		told++
+		_, err := s.Write(&net.Buffers{{9}})
+		require.NoError(t, err)
+	}) {
+		t.Skip("connections are used as they are")
+	}
+	go func() { // sends once it is told
+		if _, err := io.ReadFull(far, make([]byte, 1)); err == nil {
+			_, _ = far.Write([]byte{1, 2})
+		}
+	}()
+	b := make([]byte, 1)
+	for want := range byte(2) {
+		_, err := s.Read(b)
+		require.NoError(t, err)
+		require.Equal(t, want+1, b[0])
+		require.Equal(t, 1, told)
+	}
+}
+
 // What waits ends when the connection is closed, in either direction.
 func TestClosingEndsWhatWaits(t *testing.T) {
 	near, _ := pair(t)

@@ -35,10 +35,10 @@ func (c *Conn) read() error {
 	defer c.narrow()
 	for {
 		c.widen()
-		if c.whole() == 0 && !c.goesOn() || c.out.bytes.Load() >= burstBytes || !c.open() {
+		if c.whole() == 0 && !c.goesOn() || c.out.bytes.Load() >= burstBytes {
 			c.release()
 		}
-		if !c.gate.await(c.open, c.closed) {
+		if !c.admitted() {
 			return errStopped
 		}
 		large, err := c.admitLarge()
@@ -61,6 +61,18 @@ func (c *Conn) read() error {
 		}
 		c.dispatch(cmd, large, false)
 	}
+}
+
+// admitted waits until the reader may take one more request; false: the connection has ended. At whichever look there is no room, the reader
+// writes what it holds back: that may be all that is waited for.
+func (c *Conn) admitted() bool {
+	return c.gate.await(func() bool {
+		if c.open() {
+			return true
+		}
+		c.release()
+		return c.open()
+	}, c.closed)
 }
 
 // view handles the next frame, n bytes that are in the read buffer, where it lies.

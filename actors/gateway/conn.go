@@ -92,7 +92,7 @@ func newConn(id uint64, sock net.Conn, port int, shared *shared) *Conn {
 	c.name = fmt.Sprintf("%s#%d", c.addr, id)
 	c.heard.Store(time.Now().UnixNano())
 	c.out.sock = direct
-	c.holds = direct.BeforeWait(c.release)
+	c.holds = direct.BeforeWait(func() bool { return c.holding }, c.release)
 	c.out.onWrote = func() {
 		c.gate.poke()
 		c.room.poke()

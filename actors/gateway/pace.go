@@ -21,7 +21,7 @@ type pacedReader struct {
 	got   int64     // its bytes
 
 	unread []byte // comes before what the socket has: left over from a smaller buffer
-	filled bool   // a read has filled all the room there was
+	filled bool   // a read has filled all the room that the buffer had
 	read   bool   // there was one since that was looked at
 }
 
@@ -50,6 +50,6 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	n, err := p.from.Read(b)
 	p.got += int64(n)
 	p.read = true
-	p.filled = p.filled || n == len(b)
+	p.filled = p.filled || n == len(b) && p.began.IsZero() // a large frame is read into its own place
 	return n, err
 }

@@ -300,10 +300,12 @@ func (s *sender) offer() error {
 	if err := s.sock.Offer(&s.out); err != nil {
 		return fmt.Errorf("send to a slave: %w", err)
 	}
-	for _, b := range s.out {
-		s.left = append(s.left, b...)
-	}
-	return nil
+	return vfs.Guard("send to a slave", func() error {
+		for _, b := range s.out {
+			s.left = append(s.left, b...)
+		}
+		return nil
+	})
 }
 
 // heartbeat tells a replica that has been sent nothing for a while where the log goes on.

@@ -16,7 +16,8 @@ type Socket struct {
 
 	in     transfer
 	out    transfer
-	before func()    // called before a read waits; nil: nobody
+	held   func() bool // before is to be called before a read waits
+	before func()
 	since  time.Time // reads have found something at once ever since; zero: the last one has waited
 }
 
@@ -37,25 +38,20 @@ type transfer struct {
 
 // Of returns the socket of a connection, which stays the owner's to close.
 func Of(conn net.Conn) *Socket {
-	s := &Socket{conn: conn}
+	s := &Socket{conn: conn, held: func() bool { return false }}
 	if c, ok := conn.(*net.TCPConn); ok && possible {
 		s.direct, _ = c.SyscallConn() // without one it is used as it is
 	}
-	s.in.call = func(fd uintptr) bool {
-		over := s.in.done(readInto(fd, &s.in))
-		if !over && s.before != nil {
-			s.before()
-		}
-		return over
-	}
+	s.in.call = func(fd uintptr) bool { return s.in.done(readInto(fd, &s.in)) || s.held() }
 	s.out.call = func(fd uintptr) bool { return s.out.done(writeFrom(fd, &s.out)) }
 	return s
 }
 
-// BeforeWait has fn called by reads that are about to wait, on their goroutine, and tells whether they do that: where the connection is used as
-// it is, they do not. Call it before anything is read.
-func (s *Socket) BeforeWait(fn func()) bool {
-	s.before = fn
+// BeforeWait has fn called by reads that are about to wait while held is true, on their goroutine, and tells whether they do that: where the
+// connection is used as it is, they do not. Held is false after fn, which may write, wait and close the connection. Call it before anything is
+// read.
+func (s *Socket) BeforeWait(held func() bool, fn func()) bool {
+	s.held, s.before = held, fn
 	return s.direct != nil
 }
 
@@ -78,7 +74,7 @@ func (s *Socket) turn() {
 		s.since = time.Now()
 	case time.Since(s.since) >= turnTime:
 		s.since = time.Time{}
-		if s.before != nil {
+		if s.held() {
 			s.before()
 		}
 		giveWay()
@@ -95,6 +91,11 @@ func (s *Socket) Read(b []byte) (int, error) {
 	b = b[:min(len(b), directBytes)]
 	t.bufs, t.wait = append(t.bufs[:0], b), true
 	err := s.direct.Read(t.call)
+	if err == nil && t.err == syscall.EAGAIN {
+		t.had = false
+		s.before() // not within the call, whose end Close waits for
+		err = s.direct.Read(t.call)
+	}
 	t.bufs[0] = nil
 	if err == nil && t.err == 0 && t.n > 0 {
 		return t.n, nil

@@ -93,7 +93,7 @@ func TestReadingEndsAsThatOfTheConnection(t *testing.T) {
 func TestAReadTellsBeforeItWaits(t *testing.T) {
 	near, far := pair(t)
 	s, told := socket.Of(near), 0
-	if !s.BeforeWait(func() {
+	if !s.BeforeWait(func() bool { return told == 0 }, func() {
 		told++
 		_, err := s.Write(&net.Buffers{{9}})
 		require.NoError(t, err)
@@ -112,6 +112,24 @@ func TestAReadTellsBeforeItWaits(t *testing.T) {
 		require.Equal(t, want+1, b[0])
 		require.Equal(t, 1, told)
 	}
+}
+
+// Who is told may close the connection.
+func TestAReadThatTellsMayFindTheConnectionClosed(t *testing.T) {
+	near, _ := pair(t)
+	s, told := socket.Of(near), false
+	if !s.BeforeWait(func() bool { return !told }, func() {
+		told = true
+		require.NoError(t, near.Close())
+	}) {
+		t.Skip("connections are used as they are")
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Read(make([]byte, 8))
+		ended <- err
+	}()
+	require.ErrorIs(t, <-ended, net.ErrClosed)
 }
 
 // What waits ends when the connection is closed, in either direction.

@@ -20,8 +20,9 @@ process ids of its server. --ready NAME=file:PATH waits for a file instead, with
 {dir} becomes a fresh directory below --work, removed after the run. Ctrl-C or TERM stops what runs, removes it too, and prints
 what there is; the status is 130 then.
 
---warm-memory MB has all peers begin with memory that was just in use: so much is taken, and given back right before each command. In a virtual
-machine whose host takes back what nobody uses, what a page costs otherwise depends on who freed it, and when.
+--warm-memory MB has all peers run with memory that stays in the machine: so much is taken before the first command, and given back but for a page
+of each 256, which are kept to the end. A virtual machine's host takes back what nobody uses, in pieces of 2 MiB, and what a page costs otherwise
+depends on who freed it, and when. Take as much as is free, less what the peers use themselves.
 
 CPU that other processes used during a run is recorded as other_cpu (in cores); a run above --max-other is repeated
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
@@ -113,12 +114,21 @@ def stop(proc):
             continue
 
 
+KEPT = []
+
+
 def warm_memory(mb):
-    """Takes memory and gives it back, so that what a command gets was just in use."""
-    if mb:
-        with mmap.mmap(-1, mb << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as m:
-            for page in range(0, len(m), mmap.PAGESIZE):
-                m[page] = 1
+    """Takes memory, once, and gives it back in pieces that are too small for the host to take."""
+    piece = 256 * mmap.PAGESIZE
+    if not mb or KEPT:
+        return
+    m = mmap.mmap(-1, mb << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    m.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(0, len(m), mmap.PAGESIZE):
+        m[page] = 1
+    for at in range(0, len(m), piece):
+        m.madvise(mmap.MADV_DONTNEED, at + mmap.PAGESIZE, min(piece, len(m) - at) - mmap.PAGESIZE)
+    KEPT.append(m)
 
 
 def interrupted(*_):
@@ -249,7 +259,7 @@ def main():
     ap.add_argument("--retries", type=int, default=1)
     ap.add_argument("--wait-quiet", type=float, default=0, help="before a run wait up to so many seconds until other "
                     "processes use fewer cores than --max-other")
-    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="give so much memory back right before each command")
+    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="keep so much free memory in the machine")
     ap.add_argument("--out", default="", help="append every line here")
     a = ap.parse_args()
 

@@ -250,7 +250,7 @@ def main():
     ap.add_argument("--only", default="", help="rows whose label contains this")
     ap.add_argument("--kind", choices=PARTS, action="append", help="a part of the table (default: all)")
     ap.add_argument("--bare", action="store_true", help="measure the bare loop and the bare server too")
-    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="as of compare.py: all begin with memory that was just in use")
+    ap.add_argument("--warm-memory", type=int, default=0, metavar="MB", help="as of compare.py: so much free memory stays in the machine")
     ap.add_argument("--work", default="", help="folder for the stores (default: a temporary one)")
     ap.add_argument("--out", default="", help="file for the raw lines (default: a temporary one)")
     ap.add_argument("--load", default="", help="print the table of such a file; nothing is measured")

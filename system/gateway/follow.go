@@ -94,13 +94,13 @@ func (t *taken) takeTopics(ctx context.Context, body []byte) error {
 		if err := t.forget(ctx, before.DeletedSince(table.Deleted)); err != nil {
 			return err
 		}
-		if _, err := t.broker.Topics.Replace(ctx, body); err != nil {
-			return err
-		}
-		for name := range before.Topics {
-			if _, there := t.broker.Topics.Lookup(name); !there {
+		for name := range before.Topics { // noted first: a round that is cut short may leave the table to be taken
+			if _, there := table.Topics[name]; !there {
 				t.gone[name] = struct{}{}
 			}
+		}
+		if _, err := t.broker.Topics.Replace(ctx, body); err != nil {
+			return err
 		}
 	}
 	for name := range t.gone {

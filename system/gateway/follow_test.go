@@ -186,6 +186,57 @@ func TestASlaveDeletesAtLastWhatItCouldNot(t *testing.T) {
 	s.eventually(func() bool { return s.store.MaxOffset(gone) == 0 })
 }
 
+// A round that is cut short while the master's topics are being saved has them taken all the same; the next one finds nothing new in them.
+func TestASlaveDeletesWhatWentInARoundThatWasCutShort(t *testing.T) {
+	m := run(t)
+	m.topic("Gone", 2)
+	gone := messages.QueueKey{Topic: "Gone"}
+	var again atomic.Bool
+	asked, taken, saving, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var ask, save sync.Once
+	s := run(t, func(cfg *gateway.Config) {
+		cfg.Master, cfg.Broker.BrokerID = m.node.Addr("broker").String(), 1
+		cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+		cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) {
+			return func(ctx context.Context, address string, r *remoting.Command) (*remoting.Command, error) {
+				if r.Code == remoting.RequestGetAllTopicConfig && again.Load() {
+					ask.Do(func() { close(asked) })
+					<-taken
+				}
+				return askOnce(ctx, address, r)
+			}, func() {}
+		}
+	})
+	b := s.node.Broker()
+	s.eventually(func() bool { _, there := b.Topics.Lookup("Gone"); return there })
+	_, err := s.store.Put(t.Context(), &messages.Message{Topic: "Gone", Body: []byte("x")})
+	require.NoError(t, err)
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 1 })
+	s.disk.Inject(func(op memfs.Op) error {
+		if strings.Contains(op.Name, "topics.json") && op.Kind.Changes() {
+			save.Do(func() {
+				close(saving)
+				<-goOn
+			})
+		}
+		return nil
+	})
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Gone"))
+	<-saving
+	again.Store(true)
+	cut := make(chan struct{})
+	go func() { // cuts the round short, as a promotion does
+		defer close(cut)
+		s.node.TakeOver(t.Context())
+	}()
+	<-asked
+	close(goOn)
+	s.eventually(func() bool { _, there := b.Topics.Lookup("Gone"); return !there })
+	close(taken)
+	<-cut
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 0 })
+}
+
 // A master whose delay offsets stay as they are costs a slave no write, and in a replica group nobody asks for them: they come with the log.
 func TestDelayOffsetsAreSavedWhenTheyHaveChanged(t *testing.T) {
 	var at, asked atomic.Int64

@@ -109,11 +109,18 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	if conf.Bridge.On() {
 		return fmt.Errorf("%w: its nodes have no bridge: set bridgeNamesrvAddr at a node of its own", errCluster)
 	}
+	var etcd []string
+	if f.etcd != "" {
+		var err error
+		if etcd, err = etcdEndpoints(f.etcd); err != nil {
+			return err
+		}
+	}
 	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
 	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
 	c := members.Config{
 		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address,
-		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
+		Etcd: etcd, Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
 	}
 	if c.Remote = conf.Remote.Advertise; c.Remote == "" {
 		c.Remote = conf.Remote.Listen
@@ -125,9 +132,6 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 	}
 	defer closeTracer(context.WithoutCancel(ctx), n.trace, log)
 	c.Store.HAListen = ""
-	if f.etcd != "" {
-		c.Etcd = etcdEndpoints(f.etcd)
-	}
 	root := actor.NewActorSystem(system.ActorLogging(log), actor.WithDeadLetterThrottleInterval(10*time.Millisecond))
 	defer root.Shutdown()
 	if files := conf.Gateway.TLSFiles; files.Cert != "" && files.Key != "" && files.Trust != "" {

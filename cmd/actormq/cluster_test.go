@@ -128,3 +128,18 @@ func TestClusterStatusRefusesWhatIsNoAddress(t *testing.T) {
 		require.Equal(t, 1, exitStatus(err), "nobody was asked: %v", err)
 	}
 }
+
+// etcd's client logs the address that it was given: a password would be in the log.
+func TestANodeTakesNoPasswordForEtcd(t *testing.T) {
+	base := process.Port(t, members.PortBroker+1)
+	for _, etcd := range []string{"http://root:secret@127.0.0.1:2379", "127.0.0.1:2379,root:secret@127.0.0.1:2379", "http://127.0.0.1:2379/secret@x", "http://127.0.0.1:2379/x"} {
+		f := nodeFlags{storeDir: t.TempDir(), clusterFlags: clusterFlags{cluster: "c", nodeID: "1", join: base.String(), etcd: etcd, lease: time.Second}}
+		conf, err := f.configuration(newNodeCommand())
+		require.NoError(t, err)
+		err = runClusterNode(t.Context(), func() {}, io.Discard, f.clusterFlags, conf, zerolog.Nop())
+		require.ErrorContains(t, err, "want HOST:PORT", etcd)
+		_, _, status := run("cluster", "status", "--etcd", etcd)
+		require.ErrorContains(t, status, "want HOST:PORT", etcd)
+		require.NotContains(t, err.Error()+status.Error(), "secret")
+	}
+}

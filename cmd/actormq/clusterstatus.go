@@ -78,37 +78,45 @@ func readClusters(ctx context.Context, endpoints []string, secure *tls.Config, w
 	}
 }
 
-// etcdEndpoints are the addresses of an external etcd; as URLs they may end with a slash.
-func etcdEndpoints(list string) []string {
+// etcdEndpoints are the addresses of an external etcd, HOST:PORT or URLs of that, which may end with a slash. What is refused for what can be a
+// password is not in the error.
+func etcdEndpoints(list string) ([]string, error) {
 	endpoints := strings.Split(list, ",")
 	for i, e := range endpoints {
 		if strings.Contains(e, "://") {
 			endpoints[i] = strings.TrimSuffix(e, "/")
 		}
+		if strings.Contains(e, "@") {
+			return nil, fmt.Errorf("--etcd, address %d: want HOST:PORT: there is no logging in at etcd by name and password", i+1)
+		}
 	}
-	return endpoints
+	return endpoints, checkEndpoints(endpoints)
 }
 
+// endpointsOf are the addresses of the etcd of nodes, or of an external one.
 func endpointsOf(join, etcd string) (endpoints []string, err error) {
 	if (join == "") == (etcd == "") {
 		return nil, errors.New("either --join or --etcd")
 	}
 	if etcd != "" {
-		endpoints = etcdEndpoints(etcd)
-	} else {
-		for _, n := range nodesOf(join) {
-			endpoints = append(endpoints, n.Port(members.PortClient))
-		}
+		return etcdEndpoints(etcd)
 	}
+	for _, n := range nodesOf(join) {
+		endpoints = append(endpoints, n.Port(members.PortClient))
+	}
+	return endpoints, checkEndpoints(endpoints)
+}
+
+func checkEndpoints(endpoints []string) error {
 	for _, e := range endpoints {
 		bare := strings.TrimPrefix(strings.TrimPrefix(e, "http://"), "https://")
 		if _, port, err := net.SplitHostPort(bare); err != nil {
-			return nil, fmt.Errorf("%q: want HOST:PORT: %w", e, err)
+			return fmt.Errorf("%q: want HOST:PORT: %w", e, err)
 		} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return nil, fmt.Errorf("%q: want HOST:PORT: %w", e, err)
+			return fmt.Errorf("%q: want HOST:PORT: %w", e, err)
 		}
 	}
-	return endpoints, nil
+	return nil
 }
 
 func showClusters(cmd *cobra.Command, all []members.Status, asJSON bool) error {

@@ -42,7 +42,7 @@ func TestANodeLogsWhatItsClientOfEtcdHasToSay(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	var said bytes.Buffer
-	client, _, end, err := connect(Config{Etcd: []string{l.Addr().String()}, Logger: zerolog.New(zerolog.SyncWriter(&said))})
+	client, _, end, err := connect(Config{Etcd: []string{"http://root:secret@" + l.Addr().String()}, Logger: zerolog.New(zerolog.SyncWriter(&said))})
 	require.NoError(t, err)
 	ask := func(ctx context.Context) {
 		_, err := client.Get(ctx, "key")
@@ -63,4 +63,5 @@ func TestANodeLogsWhatItsClientOfEtcdHasToSay(t *testing.T) {
 	require.Equal(t, "warn", line.Level)
 	require.Equal(t, "etcd does not answer as it should", line.Message)
 	require.Contains(t, line.Error, "connection refused")
+	require.NotContains(t, said.String(), "secret")
 }

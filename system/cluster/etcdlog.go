@@ -76,6 +76,7 @@ func (l *etcdLog) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range fields {
 		f.AddTo(all)
 	}
+	delete(all.Fields, "target") // the first of the addresses, whichever is meant, with all that was written into it
 	switch {
 	case e.Level >= zapcore.DPanicLevel:
 		l.log.Error().Str("why", e.Message).Fields(all.Fields).Msg("etcd can't go on")

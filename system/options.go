@@ -236,6 +236,7 @@ func (o Options) Validate() error {
 		check(d > 0, "%s is %v: more than 0", name, d)
 	}
 	check(!slices.ContainsFunc(o.HAAllow, func(p netip.Prefix) bool { return !p.IsValid() }), "HAAllow is %v: one is no network", o.HAAllow)
+	check(!slices.ContainsFunc(o.HAAllow, func(p netip.Prefix) bool { return p.Addr().Is4In6() }), "HAAllow is %v: want networks of IPv4 as such", o.HAAllow)
 	check(o.HABatchBytes > 0 && o.HAFallbehind > 0, "a limit of replication is not above 0")
 	check(o.HAUnreadMemory >= -1, "HAUnreadMemory is %d: at least -1", o.HAUnreadMemory)
 	check(o.Role == messages.Slave || o.HAMaster == "", "HAMaster is %s, but the role is %v", o.HAMaster, o.Role)

@@ -305,8 +305,33 @@ func TestOnlyHostsThatAreAllowedFollow(t *testing.T) {
 	require.NoError(t, m.Close(t.Context())) // the log is written
 	require.Equal(t, 1, strings.Count(said.String(), "its host is none of haAllow"), said.String())
 
-	opt.HAAllow = []netip.Prefix{{}}
-	require.ErrorContains(t, opt.Defaults().Validate(), "HAAllow")
+	for _, bad := range []netip.Prefix{{}, netip.MustParsePrefix("::ffff:10.1.0.0/112")} { // the second one would let nobody in
+		opt.HAAllow = []netip.Prefix{bad}
+		require.ErrorContains(t, opt.Defaults().Validate(), "HAAllow")
+	}
+}
+
+func TestWhoMayNotFollowFillsNoLog(t *testing.T) {
+	var said bytes.Buffer
+	opt := master(memfs.New(), messages.AsyncMaster)
+	opt.HAAllow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	opt.Logger = zerolog.New(zerolog.SyncWriter(&said))
+	m := open(t, opt)
+	const strangers = 200
+	for i := range strangers {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(i+1))}}
+		c, err := d.DialContext(t.Context(), "tcp", m.HAAddress())
+		require.NoError(t, err)
+		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		_, err = c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, c.Close())
+	}
+	require.EqualValues(t, strangers, m.ReplicasRefused())
+	require.NoError(t, m.Close(t.Context()))
+	lines := strings.Count(said.String(), "its host is none of haAllow")
+	require.Positive(t, lines)
+	require.LessOrEqual(t, lines, 10)
 }
 
 func TestASlaveAheadOfItsMasterIsRefused(t *testing.T) { // L63

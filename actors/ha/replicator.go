@@ -46,8 +46,6 @@ const (
 	expiryStep = 5 * time.Millisecond
 	// acceptPause is how long nobody is accepted after an error (no more descriptors, say).
 	acceptPause = 100 * time.Millisecond
-	// refusalInterval is between two log lines about the same host.
-	refusalInterval = time.Minute
 )
 
 // Replicator is the actor of a master.
@@ -65,11 +63,12 @@ type Replicator struct {
 	waiting  []*messages.ReplicaWait
 	deadline *time.Timer
 	expires  time.Time
-	refused  map[string]time.Time // hosts, and when the log was told of them
+	refused  *refusals // for what they have reported
 	stopped  bool
 	sync     inSync // of a group
 
-	strangers atomic.Int64 // connections of hosts that are not allowed
+	strange   *refusals    // hosts that are not allowed; of the goroutine that accepts
+	strangers atomic.Int64 // their connections
 
 	// best is the highest offset that a replica has acknowledged, -1 without a replica that has reported.
 	best atomic.Int64
@@ -100,8 +99,6 @@ type replica struct {
 // What the replicator is told.
 type (
 	accepted struct{ conn net.Conn }
-	// stranger: somebody has connected who may not.
-	stranger struct{ addr net.Addr }
 	// reported: the first report of a replica was accepted.
 	reported struct{ id int }
 	// ended: a connection is over.
@@ -125,7 +122,8 @@ func (m accepted) Refuse(error) { _ = m.conn.Close() }
 // closes its socket; one that is never spawned is closed by Close.
 func NewReplicator(cfg ReplicatorConfig, port *mailbox.Combining) (*Replicator, error) {
 	r := &Replicator{
-		cfg: cfg, port: port, replicas: map[int]*replica{}, refused: map[string]time.Time{}, closing: make(chan struct{}),
+		cfg: cfg, port: port, replicas: map[int]*replica{}, closing: make(chan struct{}),
+		refused: newRefusals(cfg.Logger), strange: newRefusals(cfg.Logger), // apart: no stranger silences the others' lines
 	}
 	r.best.Store(-1)
 	r.sync.acked = map[string]int64{}
@@ -195,8 +193,6 @@ func (r *Replicator) Receive(ctx actor.Context) {
 		r.started(actors.NewPeer(ctx.ActorSystem().Root, ctx.Self()))
 	case accepted:
 		r.accept(ctx, m.conn)
-	case stranger:
-		r.refusal(m.addr, errStranger)
 	case reported:
 		r.reported(m.id)
 	case ended:
@@ -241,9 +237,9 @@ func (r *Replicator) meet(conn net.Conn) {
 		r.self.Send(accepted{conn: r.cfg.Group.served(conn)})
 		return
 	}
+	r.strange.tell(conn.RemoteAddr(), errStranger)
 	r.strangers.Add(1)
 	_ = conn.Close()
-	r.self.Send(stranger{addr: conn.RemoteAddr()})
 }
 
 func (r *Replicator) allows(addr net.Addr) bool {
@@ -363,29 +359,13 @@ func (r *Replicator) ended(ctx actor.Context, m ended) {
 	ctx.Stop(x.pid)
 	r.publish()
 	if errors.Is(m.err, ErrReport) {
-		r.refusal(x.conn.RemoteAddr(), m.err)
+		r.refused.tell(x.conn.RemoteAddr(), m.err)
 		return
 	}
 	if x.reports {
 		r.cfg.Logger.Warn().Err(m.err).Str("slave", x.conn.RemoteAddr().String()).Int64("acked", x.acked.Load()).
 			Msg("a slave has gone")
 	}
-}
-
-// refusal tells the log, once a minute for a host.
-func (r *Replicator) refusal(addr net.Addr, err error) {
-	host, now := addr.String(), time.Now()
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if now.Sub(r.refused[host]) < refusalInterval {
-		return
-	}
-	if len(r.refused) >= maxReplicas {
-		clear(r.refused)
-	}
-	r.refused[host] = now
-	r.cfg.Logger.Warn().Err(err).Str("from", addr.String()).Msg("refused on the replication port")
 }
 
 // publish says who is there and how far the best is.

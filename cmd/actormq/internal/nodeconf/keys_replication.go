@@ -1,6 +1,7 @@
 package nodeconf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -63,19 +64,35 @@ func hosts(field func(*Config) *[]netip.Prefix) applier {
 	return func(c *Config, value string) error {
 		var all []netip.Prefix
 		for _, one := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
-			p, err := netip.ParsePrefix(one)
-			if host, bad := netip.ParseAddr(one); bad == nil {
-				host = host.Unmap()
-				p, err = netip.PrefixFrom(host, host.BitLen()), nil
+			p, ok := network(one)
+			if !ok {
+				return errHosts
 			}
-			if err != nil {
-				return fmt.Errorf("hosts and networks as 10.0.0.7,10.1.0.0/16")
-			}
-			all = append(all, p.Masked())
+			all = append(all, p)
+		}
+		if len(all) == 0 && value != "" {
+			return errHosts // nothing would let everybody in
 		}
 		*field(c) = all
 		return nil
 	}
+}
+
+var errHosts = errors.New("hosts and networks as 10.0.0.7,10.1.0.0/16")
+
+// network is a host or a network, of IPv4 also when it is written as one of IPv6.
+func network(text string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(text)
+	if host, bad := netip.ParseAddr(text); bad == nil {
+		p, err = netip.PrefixFrom(host, host.BitLen()), nil
+	}
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	if p.Addr().Is4In6() {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96) // invalid where it is wider than all of IPv4
+	}
+	return p.Masked(), p.IsValid()
 }
 
 // address is host:port, or nothing.

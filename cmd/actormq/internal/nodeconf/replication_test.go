@@ -45,10 +45,10 @@ func TestTheKeysOfReplication(t *testing.T) {
 	c, err = load(t, "brokerRole=SLAVE\n")
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Finish(), "brokerId")
-	c, err = load(t, "haAllow=10.0.0.7, 10.1.2.3/16,::1,::ffff:10.0.0.8\n")
+	c, err = load(t, "haAllow=10.0.0.7, 10.1.2.3/16,::1,::ffff:10.0.0.8,::ffff:10.1.0.0/112,fd00::/8\n")
 	require.NoError(t, err)
-	require.Equal(t, "[10.0.0.7/32 10.1.0.0/16 ::1/128 10.0.0.8/32]", fmt.Sprint(c.Store.HAAllow))
-	for _, bad := range []string{"slave-1", "10.0.0.0/33", "10.0.0.7;10.0.0.8", "10.0.0.7:10912"} {
+	require.Equal(t, "[10.0.0.7/32 10.1.0.0/16 ::1/128 10.0.0.8/32 10.1.0.0/16 fd00::/8]", fmt.Sprint(c.Store.HAAllow))
+	for _, bad := range []string{"slave-1", "10.0.0.0/33", "10.0.0.7;10.0.0.8", "10.0.0.7:10912", "::ffff:0.0.0.0/95", "::ffff:10.0.0.1/0", ",", " , "} {
 		require.ErrorContains(t, nodeconf.Default().Set("haAllow", bad, "test"), "hosts and networks", bad)
 	}
 	require.ErrorContains(t, nodeconf.Default().Set("haMasterAddress", "nowhere", "test"), "host:port")

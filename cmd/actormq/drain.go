@@ -47,8 +47,8 @@ A node of a replica group has another one lead, once what it was asked is answer
 client has asked for routes. No client sees an error.
 
 Without access control (aclEnable) a node obeys only its own machine; with it, an administrator's account is needed. SIGTERM
-alone stops a node within 5 s: sends that reach it meanwhile are refused with a code on which RocketMQ's clients try another
-broker.
+alone stops a node within 5 s, one that leads a replica group behind its --stop-grace: sends that reach it meanwhile are refused with
+a code on which RocketMQ's clients try another broker; the group's are relayed for the grace.
 
 The command returns when the node has closed the connection; with --async at once.`,
 		Example: `  actormq drain

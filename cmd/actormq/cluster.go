@@ -172,7 +172,7 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 }
 
 // makeWay has another node lead, if this one does and another can, and relays to it for a while: by then some clients have learned where it is,
-// and those who ask often all of them. Whoever wants more drains the node.
+// and those who ask often all of them. Whoever wants more drains the node. When all nodes are stopped at once, none waits for another.
 func (n *clusterNode) makeWay(member *members.Member) {
 	if n.flags.stopGrace <= 0 || !member.Yield() {
 		return
@@ -181,6 +181,9 @@ func (n *clusterNode) makeWay(member *members.Member) {
 	for grace := n.flags.stopGrace; ; {
 		select {
 		case <-time.After(grace):
+			return
+		case <-member.Deserted():
+			n.log.Info().Msg("stopping: no other node leads, nor will")
 			return
 		case grace = <-n.drain: // whoever drains it meanwhile says for how long
 		}

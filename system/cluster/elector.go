@@ -49,6 +49,7 @@ type elector struct {
 	ticker  *time.Timer
 	leaving *leave
 	yields  bool // another node is to lead
+	company company
 
 	shown atomic.Pointer[term] // for other goroutines
 	lead  atomic.Pointer[lead] // the same
@@ -133,7 +134,9 @@ func (e *elector) Receive(ctx actor.Context) {
 	case leave:
 		e.leaving = &m
 	case yield:
-		e.yields = true
+		if !e.yields {
+			e.yields, e.company.met, e.company.heard = true, time.Now(), time.Now()
+		}
 		m.answer.Complete(e.term != nil && e.term.leads && !e.term.fenced() && e.successor(), nil)
 	case *actor.Stopping:
 		if e.ticker != nil {
@@ -150,6 +153,7 @@ func (e *elector) Receive(ctx actor.Context) {
 func (e *elector) tick() {
 	e.ticker = e.self.After(e.cfg.Lease/10, tick{})
 	e.beaten = false
+	e.seek()
 	if t := e.term; t != nil && t.leads && !e.changing && !t.fenced() {
 		e.measure(t.begun.Load().store)
 		e.carry(t.carrier.Load())

@@ -224,6 +224,34 @@ func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
 	g.Kill(first)
 }
 
+// Nodes that are stopped at once have nobody to serve their clients by, and do not wait for each other.
+func TestNodesOfAGroupThatAreStoppedAtOnceEnd(t *testing.T) {
+	if os.Getenv("UPGRADE_CLIENT") != "" {
+		t.Skip("another client does the work")
+	}
+	g := replicas.Build(t, 3)
+	g.Args = map[string][]string{}
+	for _, n := range g.Nodes {
+		g.Args[n.ID] = []string{"--stop-grace", "1h"}
+	}
+	g.Start("1", "2", "3")
+	g.Ready("1", "2", "3")
+	g.Until("all nodes are in sync", func() bool {
+		s, err := g.Status()
+		return err == nil && s.Leads && len(s.InSync) == 3
+	})
+	first := g.Leader()
+	others := slices.DeleteFunc([]string{"1", "2", "3"}, func(id string) bool { return id == first })
+	began := time.Now()
+	for _, id := range append([]string{first}, others...) {
+		g.Terminate(id)
+	}
+	for _, id := range append(others, first) {
+		g.Ended(id)
+		t.Logf("node %s has ended after %v", id, time.Since(began).Round(time.Millisecond))
+	}
+}
+
 // stopSending ends the clients once all that was acknowledged is read.
 func (f *faithful) stopSending() {
 	f.t.Helper()

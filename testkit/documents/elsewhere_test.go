@@ -29,6 +29,7 @@ var notHere = []*struct {
 	{`ssh .*`, "another machine", nil, false},
 	{`(useradd|systemctl) .*`, "root, and systemd as the first process; testkit/deploy looks at the unit", nil, false},
 	{`docker (build|run) .*`, "a container engine; testkit/deploy looks at the container file and starts a node as it would", aFile, false},
+	{`docker stop( .*)?`, "a container engine; testkit/upgrade stops the nodes of a group as it does", nil, false},
 	{`kubectl .*`, "a cluster of Kubernetes; testkit/deploy looks at the manifests", aFile, false},
 	{`(mqadmin|mqshutdown)( .*)?`, "RocketMQ's own tools, for Java; testkit/conformance runs mqadmin against a node", nil, false},
 	{`(cd store/java && )?mvn .*|\(cd store/java && mvn .*|java -jar .*|\S*(java|admin|peer|real-broker)\S*\.sh.*|(golden|golden-append|ten-times|run|run-all|start)\.sh.*|testkit/conformance/run-all\.sh.*`,

@@ -3,6 +3,7 @@ package system_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -198,47 +199,62 @@ func stopAndStart(t *testing.T, killed bool, ballast int64) {
 	closeIn(t, s)
 }
 
-// Not a byte and not an inode: the start gives up the ballast for the marker of an open store, and serves reads only when that
-// does not help.
+// Not a byte and not an inode: the start gives up the ballast for the marker of an open store, and for where a queue goes on that is damaged, and
+// serves reads only when that does not help.
 func TestAStartWithoutRoomForOneFile(t *testing.T) {
-	for _, ballast := range []int64{0, -1} {
-		fixture.Bubble(t, func(t *testing.T) {
-			disk := memfs.New()
-			opt := small(disk)
-			opt.BallastBytes = ballast
-			s := openIn(t, opt)
-			p := &producer{t: t, store: s}
+	const floors = "store/queuefloors.json.tmp"
+	for file, refusal := range map[string]error{"store/abort": store.ErrNoAbort, floors: store.ErrNoNote} {
+		for _, ballast := range []int64{0, -1} {
+			startWithoutRoomFor(t, file, ballast, refusal, file == floors)
+		}
+	}
+}
+
+func startWithoutRoomFor(t *testing.T, file string, ballast int64, refusal error, damaged bool) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.BallastBytes = ballast
+		s := openIn(t, opt)
+		p := &producer{t: t, store: s}
+		for range 5 {
 			require.NoError(t, p.put())
-			sleep(2 * time.Second)
-			closeIn(t, s)
-			disk.Inject(func(op memfs.Op) error {
-				if op.Kind == memfs.KindRemove && op.Name == "store/ballast" {
-					disk.Inject(nil)
-				}
-				if op.Kind == memfs.KindCreate && op.Name == "store/abort" {
-					return vfs.ErrNoSpace
-				}
-				return nil
-			})
-			s, err := system.Open(opt)
-			if ballast < 0 {
-				require.NoError(t, err)
-				require.ErrorIs(t, s.Writable(), store.ErrNoAbort)
-				require.ErrorIs(t, s.Writable(), vfs.ErrNoSpace)
-				p.store = s
-				p.check()
-				require.ErrorIs(t, p.put(), system.ErrReadOnly)
-				require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
-				sleep(time.Second) // the timers of the actor library end
-				disk.Inject(nil)
-				s, err = system.Open(opt)
-			}
+		}
+		sleep(2 * time.Second)
+		closeIn(t, s)
+		if damaged {
+			f, err := disk.Open("store/consumequeue/T/0/00000000000000000000", true)
 			require.NoError(t, err)
+			_, err = f.WriteAt(make([]byte, 20), 0)
+			require.NoError(t, errors.Join(err, f.Close()))
+		}
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindRemove && op.Name == "store/ballast" {
+				disk.Inject(nil)
+			}
+			if op.Kind == memfs.KindCreate && op.Name == file {
+				return vfs.ErrNoSpace
+			}
+			return nil
+		})
+		s, err := system.Open(opt)
+		if ballast < 0 {
+			require.NoError(t, err)
+			require.ErrorIs(t, s.Writable(), refusal)
+			require.ErrorIs(t, s.Writable(), vfs.ErrNoSpace)
 			p.store = s
 			p.check()
-			closeIn(t, s)
-		})
-	}
+			require.ErrorIs(t, p.put(), system.ErrReadOnly)
+			require.ErrorIs(t, s.Close(t.Context()), system.ErrReadOnly)
+			sleep(time.Second) // the timers of the actor library end
+			disk.Inject(nil)
+			s, err = system.Open(opt)
+		}
+		require.NoError(t, err)
+		p.store = s
+		p.check()
+		closeIn(t, s)
+	})
 }
 
 // A short last file, as a killed RocketMQ or a copy leaves it, holds up no start on a full disk.

@@ -17,7 +17,7 @@ var ErrReadOnly = errors.New("the store is open for reading only")
 // a group: its other members have what is there.
 func openToServe(opt Options) (files *store.Store, unwritable, err error) {
 	files, err = openFiles(opt, store.Options{})
-	if err == nil || opt.Group != nil || !errors.Is(err, store.ErrUnproven) && !errors.Is(err, store.ErrNoAbort) {
+	if err == nil || opt.Group != nil || !mayServe(err) {
 		return files, nil, err
 	}
 	unwritable = fmt.Errorf("%w: %w", ErrReadOnly, err)
@@ -25,6 +25,11 @@ func openToServe(opt Options) (files *store.Store, unwritable, err error) {
 		return nil, nil, errors.Join(unwritable, err)
 	}
 	return files, unwritable, nil
+}
+
+// mayServe tells whether only writing is what kept the store closed.
+func mayServe(err error) bool {
+	return errors.Is(err, store.ErrUnproven) || errors.Is(err, store.ErrNoAbort) || errors.Is(err, store.ErrNoNote)
 }
 
 // sayReadOnly makes the state of a store that was opened for reading only that of one whose disk has failed: puts are refused for good, and

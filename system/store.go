@@ -88,7 +88,7 @@ type Store struct {
 
 // Open opens the store in opt.Dir, which is made when it is not there: it takes the lock, recovers what the last run left,
 // and starts the actors. A directory that another process has open is refused with vfs.ErrLocked. Opening may take long
-// after a crash; opt.Progress is told. A directory to which nothing may be written (store.ErrUnproven, store.ErrNoAbort) is opened
+// after a crash; opt.Progress is told. A directory to which nothing may be written (store.ErrUnproven, store.ErrNoAbort, store.ErrNoNote) is opened
 // for reading only, if that can be done: Writable then tells why, and so does every put.
 func Open(opt Options) (*Store, error) {
 	opt = opt.Defaults()

@@ -11,8 +11,8 @@ import (
 var errInterrupted = errors.New("queues were being built again")
 
 // noteQueues makes durable what would be lost with the queues that are about to be cut: where they go on when the log has none of their
-// records any more, as their consumers are past their offsets; and that they have to be built again, where nothing else would show it to a start
-// that reads only the end of the log.
+// records any more, as their consumers are past their offsets; and that queues have to be built again from a place that the next
+// start would not read, which may be less than this one has read: all of the log is read without queues, and when somebody wants it.
 func (s *Store) noteQueues(p *Plan) error {
 	noted := false
 	for _, step := range p.Queues {
@@ -22,14 +22,18 @@ func (s *Store) noteQueues(p *Plan) error {
 		}
 	}
 	if noted {
-		if err := s.room(s.saveFloors()); err != nil {
+		if err := s.must(ErrNoNote, s.Params.FloorsPath(), s.saveFloors); err != nil {
 			return err
 		}
 	}
-	if len(p.Queues) == 0 || p.QueuesFrom >= p.ScanFrom {
+	if p.QueuesFrom >= min(p.NextScan, p.End) {
 		return nil
 	}
-	return s.room(s.doubt.mark(p.QueuesFrom, errInterrupted))
+	err := s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.mark(p.QueuesFrom, errInterrupted) })
+	if errors.Is(err, ErrNoNote) {
+		s.doubt.withdraw()
+	}
+	return err
 }
 
 // beginDropped has the queues go on where they were of which the log has no record.

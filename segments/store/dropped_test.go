@@ -2,7 +2,10 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"strings"
 	"testing"
 
@@ -16,11 +19,16 @@ import (
 // everyEnd ends a start of a store after each of its operations, by a kill and by power cuts, and has check look at what each leaves.
 func everyEnd(t *testing.T, disk *memfs.Disk, check func(left *memfs.Disk, step int)) {
 	t.Helper()
+	everyEndOf(t, disk, testOptions(), check)
+}
+
+func everyEndOf(t *testing.T, disk *memfs.Disk, o store.Options, check func(left *memfs.Disk, step int)) {
+	t.Helper()
 	off := errors.New("power is off")
 	for k, done := 0, false; !done; k++ {
 		d := disk.Clone()
 		d.Inject(powerOff(k, off))
-		s, err := store.Open(d, testParams(), testOptions())
+		s, err := store.Open(d, testParams(), o)
 		if done = err == nil; done {
 			_ = s.Close() // fails or not: the power may go off in it
 		}
@@ -68,6 +76,75 @@ func TestADamagedQueueThatTheScanDoesNotMeetIsBuiltAgain(t *testing.T) {
 			c, _ := recovered(t, left)
 			require.Equal(t, w.next, c.Next, "%s, step %d", name, step)
 			c.requirePuts(t, w.puts)
+		})
+	}
+}
+
+// TestAStartThatReadsMoreThanTheNextOneMayBeInterrupted: there are no queues, so all of the log is read, or somebody has asked for it. Once some queues
+// are built the next start reads only the end of the log, and meets no record of the others.
+func TestAStartThatReadsMoreThanTheNextOneMayBeInterrupted(t *testing.T) {
+	all := testOptions()
+	all.FullScan = true
+	for name, c := range map[string]struct {
+		options store.Options
+		lose    func(*memfs.Disk, *logWriter)
+	}{
+		"no queues": {testOptions(), func(d *memfs.Disk, _ *logWriter) { removeTree(t, d, "s/consumequeue") }},
+		"no files of queues": {testOptions(), func(d *memfs.Disk, w *logWriter) {
+			for key := range w.next {
+				require.NoError(t, d.Remove(queueFile(key.Topic, int(key.QueueID))))
+				require.NoError(t, d.SyncDir(path.Dir(queueFile(key.Topic, int(key.QueueID)))))
+			}
+		}},
+		"one folder, full scan": {all, func(d *memfs.Disk, _ *logWriter) { removeTree(t, d, "s/consumequeue/Old") }},
+		"last units, full scan": {all, func(d *memfs.Disk, _ *logWriter) {
+			overwrite(t, d, queueFile("Old", 0), 7*20, zeroBytes(5*20))
+		}},
+		"damage, full scan": {all, func(d *memfs.Disk, _ *logWriter) {
+			queueDamages["junk behind a hole"](t, d, queueFile("Old", 0), 12)
+		}},
+	} {
+		disk, w := oldQueue(t)
+		c.lose(disk, w)
+		before, _ := recovered(t, disk.Clone()) // what it does not meet is as it was, until the start that does has begun
+		everyEndOf(t, disk, c.options, func(left *memfs.Disk, step int) {
+			got, _ := recovered(t, left)
+			if !maps.Equal(before.Next, got.Next) {
+				require.Equal(t, w.next, got.Next, "%s, step %d", name, step)
+				got.requirePuts(t, w.puts)
+			}
+		})
+	}
+}
+
+// TestAClosedHoleDoesNotHaveTheNextStartReadLess: a segment whose first record is damaged is not trusted, so more of the log is read. Once the
+// hole is closed the queues that were to be built from that part are built all the same.
+func TestAClosedHoleDoesNotHaveTheNextStartReadLess(t *testing.T) {
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	for w.pos < 12*testSegment { // a queue for each segment, and one that goes on from each to the next
+		topic := fmt.Sprint("S", w.pos/testSegment)
+		if rest := testSegment - w.pos%testSegment; rest < 500 || rest > testSegment-500 {
+			topic = "Both"
+		}
+		w.put(topic, 0, strings.Repeat("x", 20))
+	}
+	require.NoError(t, open(t, disk).CloseClean())
+	createFile(t, disk, "s/abort", 0)
+	for n := int64(3); n < 10; n++ {
+		damaged := disk.Clone()
+		var first put
+		for _, p := range w.puts {
+			if p.from == n*testSegment {
+				first = p
+			}
+		}
+		patchLog(t, damaged, first.from, zeroBytes(first.to-first.from))
+		key := messages.QueueKey{Topic: fmt.Sprint("S", n-1)}
+		queueDamages["first unit is gone"](t, damaged, queueFile(key.Topic, 0), int64(w.next[key]))
+		everyEnd(t, damaged, func(left *memfs.Disk, step int) {
+			c, _ := recovered(t, left)
+			require.Equal(t, w.next[key], c.Next[key], "segment %d, step %d", n, step)
 		})
 	}
 }

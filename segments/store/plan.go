@@ -30,6 +30,7 @@ const (
 type Plan struct {
 	Clean    bool                    // how the store was left
 	ScanFrom messages.PhysicalOffset // the log was read from here on
+	NextScan messages.PhysicalOffset // what is in front of it the next start need not read, when this one is interrupted
 	Min, End messages.PhysicalOffset // the log's range; Min is -1 when there is no segment
 	Records  int64                   // sound ones from ScanFrom on
 	// LastStoreMs is the store timestamp of the last record, 0 without any.
@@ -137,11 +138,7 @@ func (p *planner) scanStart() messages.PhysicalOffset {
 		return p.Min
 	}
 	view := p.log.View()
-	last := p.lastBegun()
-	i := max(0, last-cleanSegments+1)
-	if !p.Clean {
-		i = min(i, p.trusted(min(p.checkpoint.PhysicMs, p.checkpoint.LogicsMs)-queueMarginMs))
-	}
+	i := p.endScan(p.lastBegun())
 	for at := p.params.CutAt; i > 0 && at > 0 && view.At(i).Start() >= int64(at); {
 		i--
 	}
@@ -149,6 +146,28 @@ func (p *planner) scanStart() messages.PhysicalOffset {
 		return p.Min
 	}
 	return messages.PhysicalOffset(view.At(i).Start())
+}
+
+// endScan is the number of the segment from which a log is read that ends in another one, when not all of it is.
+func (p *planner) endScan(last int) int {
+	i := max(0, last-cleanSegments+1)
+	if !p.Clean {
+		i = min(i, p.trusted(min(p.checkpoint.PhysicMs, p.checkpoint.LogicsMs)-queueMarginMs))
+	}
+	return i
+}
+
+// nextScan is where a start reads the log from that finds it as this one leaves it, and some queues.
+func (p *planner) nextScan() messages.PhysicalOffset {
+	view := p.log.View()
+	last := view.Len() - 1
+	for last >= 0 && view.At(last).Start() >= int64(p.End) {
+		last--
+	}
+	if last < 0 {
+		return p.Min
+	}
+	return messages.PhysicalOffset(view.At(p.endScan(last)).Start())
 }
 
 // lastBegun is the number of the last segment that does not begin with zeros, -1 when there is none.
@@ -171,7 +190,8 @@ func (p *planner) trusted(ms int64) int {
 		start := messages.PhysicalOffset(view.At(i).Start())
 		stored := int64(0)
 		err := look(p.log, start, func(r *record.Record, kind record.Kind) error {
-			if kind == record.KindMessage && r.PhysicalOffset == start {
+			// What stands for a lost record has another one's time; and the start after one that has closed a hole must not trust more than that did.
+			if kind == record.KindMessage && r.PhysicalOffset == start && !r.Lost() {
 				stored = r.StoreTimestampMs
 			}
 			return nil
@@ -264,6 +284,7 @@ func (p *planner) finish() error {
 	if err := p.judge.finish(); err != nil {
 		return err
 	}
+	p.NextScan = p.nextScan()
 	p.planIndex()
 	return p.planFillers()
 }

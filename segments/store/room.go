@@ -11,6 +11,9 @@ import (
 // ErrNoAbort: there is no room for the marker of an open store, and without it nothing may be written.
 var ErrNoAbort = errors.New("the marker of an open store can't be made")
 
+// ErrNoNote: there is no room for what the next start has to know before recovery cuts consume queues, or builds them again. Nothing of them was changed.
+var ErrNoNote = errors.New("what is about to happen to the consume queues can't be noted")
+
 // lowBytes is how little room is hardly any: what recovery writes is mostly less.
 const lowBytes = 16 << 20
 
@@ -29,20 +32,25 @@ func (s *Store) giveUpBallast() error {
 	return nil
 }
 
-// setAbort makes the marker of a store that is open. The ballast goes for it when there is no room otherwise.
+// setAbort makes the marker of a store that is open.
 func (s *Store) setAbort() error {
-	err := checkpoint.SetAbort(s.Disk, s.Params.AbortPath())
+	return s.must(ErrNoAbort, s.Params.AbortPath(), func() error { return checkpoint.SetAbort(s.Disk, s.Params.AbortPath()) })
+}
+
+// must writes a small file without which recovery may not go on. The ballast goes for it when there is no room otherwise.
+func (s *Store) must(refusal error, name string, write func() error) error {
+	err := write()
 	if errors.Is(err, vfs.ErrNoSpace) && s.options.Ballast != "" && s.Disk.Remove(s.options.Ballast) == nil {
-		err = checkpoint.SetAbort(s.Disk, s.Params.AbortPath())
+		err = write()
 	}
 	if errors.Is(err, vfs.ErrNoSpace) {
-		return fmt.Errorf("%w: make room for %s, one small file, and start again: %w", ErrNoAbort, s.Params.AbortPath(), err)
+		return fmt.Errorf("%w: make room for %s, one small file, and start again: %w", refusal, name, err)
 	}
 	return err
 }
 
 // room lets recovery go on when the disk is full: nothing of what it could not write is lost, since all of it stands in the
-// log. Units stay in memory until there is room; the checkpoint stays as it was.
+// log, and what does not was noted. Units stay in memory until there is room; the checkpoint stays as it was.
 func (s *Store) room(err error) error {
 	if err == nil || !errors.Is(err, vfs.ErrNoSpace) {
 		return err

@@ -33,21 +33,22 @@ type queueDoubt struct {
 	disk vfs.Disk
 	path string
 
-	mu   sync.Mutex
-	from messages.PhysicalOffset // of the marker that is there; proven: there is none
+	mu      sync.Mutex
+	from    messages.PhysicalOffset // of the marker that is there; proven: there is none
+	durable bool                    // this process has made it; what can be read of an earlier one's need not be on the disk
 }
 
 // mark makes the marker say that units of records at from and behind are in doubt. When it returns nil that survives a power cut.
 func (d *queueDoubt) mark(from messages.PhysicalOffset, cause error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if from = max(from, 0); from >= d.from {
+	if from = max(from, 0); d.durable && from >= d.from {
 		return nil
 	}
 	if err := mark(d.disk, d.path, from, cause); err != nil {
 		return fmt.Errorf("mark the consume queues as unproven from %d on: %w", from, err)
 	}
-	d.from = from
+	d.from, d.durable = min(from, d.from), true
 	return nil
 }
 
@@ -65,6 +66,15 @@ func (d *queueDoubt) load() error {
 	return err
 }
 
+// withdraw removes what a mark that has failed may have left, unless there was a marker before: what it was about has not begun.
+func (d *queueDoubt) withdraw() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.from == proven {
+		_ = vfs.RemoveIfThere(d.disk, d.path) // or the next start does more than it need
+	}
+}
+
 // clear removes the marker: all units are durable.
 func (d *queueDoubt) clear() error {
 	d.mu.Lock()
@@ -75,7 +85,7 @@ func (d *queueDoubt) clear() error {
 	if err := checkpoint.ClearAbort(d.disk, d.path); err != nil {
 		return err
 	}
-	d.from = proven
+	d.from, d.durable = proven, false
 	return nil
 }
 

@@ -81,6 +81,22 @@ func TestOnlyDamagedQueuesAreBuiltAgainFromFarBack(t *testing.T) {
 	c.requirePuts(t, w.puts)
 }
 
+// TestAMarkerOfAnEarlierProcessIsMadeAnew before queues are cut: its number may be in the page cache only, and another one on the disk.
+func TestAMarkerOfAnEarlierProcessIsMadeAnew(t *testing.T) {
+	disk, w := oldQueue(t)
+	createFile(t, disk, "s/unprovenqueues", 0)
+	overwrite(t, disk, "s/unprovenqueues", 0, []byte("99999999\n"))
+	f, err := disk.Open("s/unprovenqueues", true)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("00000000\n"), 0)
+	require.NoError(t, errors.Join(err, f.Close()))
+	everyEnd(t, disk, func(left *memfs.Disk, step int) {
+		c, _ := recovered(t, left)
+		require.Equal(t, w.next, c.Next, "step %d", step)
+		c.requirePuts(t, w.puts)
+	})
+}
+
 // TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed: a disk that promises more than it has says so when pages are written back.
 func TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed(t *testing.T) {
 	disk, w := killed(t, 30)

@@ -149,6 +149,21 @@ func TestAClosedHoleDoesNotHaveTheNextStartReadLess(t *testing.T) {
 	}
 }
 
+// TestADamagedQueueOfADeletedTopicIsGone, when the process was killed before it had deleted the queue: the topic's next life begins at 0.
+func TestADamagedQueueOfADeletedTopicIsGone(t *testing.T) {
+	for name, damage := range queueDamages {
+		disk, _ := oldQueue(t)
+		s := open(t, disk)
+		require.NoError(t, s.TopicDeleted("Old", s.Log.End()))
+		require.NoError(t, s.Close())
+		damage(t, disk, queueFile("Old", 0), 12)
+		everyEnd(t, disk, func(left *memfs.Disk, step int) {
+			c, _ := recovered(t, left)
+			require.NotContains(t, c.Next, messages.QueueKey{Topic: "Old"}, "%s, step %d", name, step)
+		})
+	}
+}
+
 // TestTheLastMessageOfADamagedQueueIsBuiltAgain: where the queue goes on is noted before it goes, and must not keep its only record out.
 func TestTheLastMessageOfADamagedQueueIsBuiltAgain(t *testing.T) {
 	disk := memfs.New()

@@ -69,6 +69,9 @@ func (j *judge) queuesAlone() error {
 	return j.eachQueue(func(v *verdict) error {
 		if err := v.q.Damaged(); err != nil && v.q.PhysicalEnd() <= max(j.Min, 0) {
 			j.dropQueue(v, err) // of what has expired only its end counts, and that is not known by the sound part
+			if messages.PhysicalOffset(j.floors.Topics[v.key.Topic].Below) > max(j.Min, 0) {
+				v.next = 0 // its topic was deleted, and all that has come since is in the log
+			}
 			return nil
 		} else if err != nil {
 			v.damaged, v.cut, v.why = true, v.q.Max(), err // what is sound of it is compared like any other

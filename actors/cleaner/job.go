@@ -275,7 +275,7 @@ func (r *round) raiseMins(least messages.PhysicalOffset) error {
 func (r *round) removeQueueFiles(ctx context.Context, q *consumequeue.Queue) (goOn bool, err error) {
 	n, err := q.DeleteExpired()
 	if err == nil && n > 0 {
-		err = q.Sync()
+		err = q.SyncWritten()
 	}
 	r.done.QueueFiles += int64(n)
 	return n == 0 || pause(ctx, r.cfg.QueuePause), err

@@ -148,7 +148,7 @@ func (q *Queue) SetMin(minPhysical messages.PhysicalOffset) error {
 
 // DeleteExpired removes the files all of whose units are below Min, oldest first, but never the last one (spec/store.md
 // §9.4), and returns how many. The names are gone for good after Sync. What follows is made durable before: the files say where the queue
-// goes on, and a power cut must not take all of them.
+// goes on, and a power cut must not take all of them. On a full disk units at Min and behind may stay in memory: the log has their records.
 func (q *Queue) DeleteExpired() (int, error) {
 	q.io.Lock()
 	defer q.io.Unlock()
@@ -156,7 +156,7 @@ func (q *Queue) DeleteExpired() (int, error) {
 	least := q.tail.Load().min.Load()
 	expired := func() bool { return q.first >= 0 && q.first < q.last && q.first+q.table.units <= least }
 	if expired() {
-		if err := q.write(); err != nil {
+		if err := q.write(); err != nil && (!errors.Is(err, vfs.ErrNoSpace) || q.written.Load() < least) {
 			return 0, err
 		}
 		if err := q.syncFiles(); err != nil {

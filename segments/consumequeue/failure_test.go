@@ -472,3 +472,40 @@ func TestExpiredFilesGoAfterWhatFollowsThemIsDurable(t *testing.T) {
 		require.GreaterOrEqual(t, left.Max(), messages.QueueOffset(10), "seed %d", seed)
 	}
 }
+
+// TestExpiredFilesGoOnAFullDisk: they are what makes room. Only units whose records have gone must be in the files before.
+func TestExpiredFilesGoOnAFullDisk(t *testing.T) {
+	for _, written := range []int64{11, 12, 13} {
+		for seed := range uint64(20) {
+			disk, _, q := newTable(t)
+			appendUnits(t, q, 0, written)
+			require.NoError(t, q.Write())
+			appendUnits(t, q, written, 14)
+			require.NoError(t, q.SetMin(1200))
+			disk.Inject(func(op memfs.Op) error {
+				if op.Kind == memfs.KindWrite {
+					return vfs.ErrNoSpace
+				}
+				return nil
+			})
+			n, err := q.DeleteExpired()
+			if written < 12 {
+				require.ErrorIs(t, err, vfs.ErrNoSpace)
+				require.Zero(t, n)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.NoError(t, q.SyncWritten())
+			disk.Inject(nil)
+			requireUnits(t, q, 12, 14)
+			left := reopen(t, disk.Crash(seed))
+			require.NoError(t, left.SetMin(1200))
+			requireUnits(t, left, 12, written)
+			require.NoError(t, q.Sync())
+			left = reopen(t, disk.Crash(seed))
+			require.NoError(t, left.SetMin(1200))
+			requireUnits(t, left, 12, 14)
+		}
+	}
+}

@@ -24,6 +24,9 @@ const (
 // ErrDamaged: the file holds no JSON of the wanted shape.
 var ErrDamaged = errors.New("damaged metadata file")
 
+// Backup is the path of the content before of a file. Load takes it when the file is missing, so it goes where the file goes.
+func Backup(name string) string { return name + backupSuffix }
+
 // Save writes v as JSON in place of the file and keeps the content before as .bak, unless that is damaged (then the older
 // .bak stays). When it returns nil the new content survives a power cut; when it fails, or anything ends it half-way, the
 // old or the new content loads. A missing folder is made.
@@ -60,7 +63,7 @@ func backUp(disk vfs.Disk, name string, v any) error {
 	if _, err := decode(old, v); err != nil {
 		return nil
 	}
-	backup := name + backupSuffix
+	backup := Backup(name)
 	if err := writeDurably(disk, backup+freshSuffix, name, old); err != nil {
 		return err
 	}
@@ -127,9 +130,9 @@ func LoadReport(disk vfs.Disk, name string, v any) (Report, error) {
 	if mainErr != nil && !errors.Is(mainErr, ErrDamaged) {
 		return Report{}, fmt.Errorf("load metadata: %w", mainErr)
 	}
-	found, err := loadOne(disk, name+backupSuffix, v)
+	found, err := loadOne(disk, Backup(name), v)
 	if found {
-		return Report{From: name + backupSuffix, MainErr: mainErr}, nil
+		return Report{From: Backup(name), MainErr: mainErr}, nil
 	}
 	if err = errors.Join(mainErr, err); err != nil {
 		err = fmt.Errorf("load metadata: %w", err)
@@ -213,7 +216,7 @@ func content(f vfs.File) ([]byte, error) {
 func PutAside(disk vfs.Disk, name string, now time.Time) ([]string, error) {
 	stamp := now.UTC().Format("20060102150405.000")
 	var aside []string
-	for _, from := range []string{name, name + backupSuffix} {
+	for _, from := range []string{name, Backup(name)} {
 		to := from + ".unreadable-" + stamp
 		switch err := disk.Rename(from, to); {
 		case errors.Is(err, fs.ErrNotExist):

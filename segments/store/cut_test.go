@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"errors"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,13 +68,43 @@ func TestAStoreThatHasNothingInCommonIsPutAside(t *testing.T) {
 	require.NoError(t, store.PutAside(memfs.New(), testParams(), testOptions().Now()), "there is nothing")
 }
 
+// TestALogOnAnotherFileSystemIsPutAside beside its folder, where it can be renamed.
+func TestALogOnAnotherFileSystemIsPutAside(t *testing.T) {
+	disk, _ := closed(t, 50)
+	require.NoError(t, disk.MkdirAll("other"))
+	require.NoError(t, disk.Rename("s/commitlog", "other/log"))
+	require.NoError(t, errors.Join(disk.SyncDir("s"), disk.SyncDir("other")))
+	p := testParams()
+	p.CommitLogDir = "other/log"
+	disk.Inject(func(op memfs.Op) error {
+		if root := func(name string) string { return strings.Split(name, "/")[0] }; op.Kind == memfs.KindRename && root(op.Name) != root(op.To) {
+			return syscall.EXDEV
+		}
+		return nil
+	})
+	require.NoError(t, store.PutAside(disk, p, testOptions().Now()))
+	s, err := store.Open(disk, p, testOptions())
+	require.NoError(t, err)
+	require.Zero(t, s.Log.End())
+	require.Empty(t, s.QueueOffsets)
+	require.NoError(t, s.Close())
+	aside, err := disk.List("other/quarantine")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	logs, err := disk.List("other/quarantine/" + aside[0].Name + "/log")
+	require.NoError(t, err)
+	require.NotEmpty(t, logs)
+}
+
 // TestWhatIsNotToBeBelievedIsPutAsideLast ends putting aside after each operation, by a kill and by power cuts: what is left opens, with all that the
 // store had or with nothing, and with its marks.
 func TestWhatIsNotToBeBelievedIsPutAsideLast(t *testing.T) {
 	disk, puts := expired(t)
 	s := open(t, disk)
 	kept := messages.QueueKey{Topic: "Kept"}
-	require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{kept: 9}))
+	for range 2 { // the second one leaves a backup of the first
+		require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{kept: 9}))
+	}
 	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
 	require.NoError(t, s.CloseClean())
 	require.NoError(t, store.MarkUnproven(disk, testParams(), messages.PhysicalOffset(puts[0].from), errors.New("a sync failed")))

@@ -64,3 +64,39 @@ func TestWhereAQueueGoesOnThatGoesWhileOthersAreCopied(t *testing.T) {
 	require.NoFileExists(t, name(to, "C"))
 	require.FileExists(t, filepath.Join(to, floors))
 }
+
+// TestATopicThatIsDeletedWhileQueuesAreCopied has no offsets in the copy whose floors say that it was: they would be those of its next life.
+func TestATopicThatIsDeletedWhileQueuesAreCopied(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	queue, next := filepath.Join("consumequeue", "A", "0", "00000000000000000000"), filepath.Join("consumequeue", "B", "0", "00000000000000000000")
+	offsets := filepath.Join("config", "consumerOffset.json")
+	for _, name := range []string{queue, next, offsets} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(from, queue), make([]byte, 20), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(from, next), make([]byte, 20), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(from, offsets), []byte(`{"offsetTable":{"T@g":{0:100}}}`), 0o600))
+	then := func() {
+		require.NoError(t, os.WriteFile(filepath.Join(from, offsets), []byte(`{"offsetTable":{}}`), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(from, "queuefloors.json"), []byte(`{"topics":{"T":{"below":7}}}`), 0o600))
+	}
+	require.NoError(t, copyAround(asked{t.Context(), filepath.Join(to, queue), &then}, from, to))
+	require.Nil(t, then)
+	require.FileExists(t, filepath.Join(to, "queuefloors.json"))
+	text, err := os.ReadFile(filepath.Join(to, offsets))
+	require.NoError(t, err)
+	require.Equal(t, `{"offsetTable":{}}`, string(text))
+}
+
+// TestABackupOfAFileGoesWhereTheFileGoes: it is read when the file is missing or damaged.
+func TestABackupOfAFileGoesWhereTheFileGoes(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for _, name := range []string{"queuefloors.json.bak", "promoted.json.bak"} {
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte("{}"), 0o600))
+		require.NoError(t, copyAround(t.Context(), from, to))
+		require.FileExists(t, filepath.Join(to, name))
+		require.NoError(t, os.Remove(filepath.Join(from, name)))
+		require.NoError(t, copyAround(t.Context(), from, to))
+		require.NoFileExists(t, filepath.Join(to, name), "of the copy before")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -137,9 +138,13 @@ func copyLocked(ctx context.Context, p store.Params, to string, l *list, tell Pr
 
 // replaced are the files and folders beside log and queues that each backup replaces.
 func replaced(p store.Params) []string {
-	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath(), p.FloorsPath(), p.UnprovenQueuesPath(), p.ConfigDir(),
-		filepath.Join(p.Dir, "extensions"), filepath.Join(p.Dir, promotedName)}
+	promoted := filepath.Join(p.Dir, promotedName)
+	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath(), p.FloorsPath(), metadata.Backup(p.FloorsPath()), p.UnprovenQueuesPath(),
+		p.ConfigDir(), filepath.Join(p.Dir, "extensions"), promoted, metadata.Backup(promoted)}
 }
+
+// configName is the folder of the JSON files below a store, or a copy.
+const configName = "config"
 
 // copyAround copies what is beside the log, in the order in which none of it speaks of more than what comes after it. The copy is what a crash
 // leaves from the beginning on: with abort, and without a checkpoint, so that whoever opens it compares all queues with all of the log.
@@ -153,13 +158,13 @@ func copyAround(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"config", "extensions"} {
-		if err := copyTree(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+	for _, name := range []string{configName, "extensions"} {
+		if err := copyDurably(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
 	floors, unproven := filepath.Base(gone.FloorsPath()), filepath.Base(gone.UnprovenQueuesPath())
-	for _, name := range []string{promotedName, floors, unproven} {
+	for _, name := range []string{promotedName, metadata.Backup(promotedName), metadata.Backup(floors), floors, unproven} {
 		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
@@ -168,10 +173,14 @@ func copyAround(ctx context.Context, from, to string) error {
 		return err
 	}
 	// Again: they may say now where queues go on that were deleted before they were copied, and that what was copied is not to be believed.
-	for _, name := range []string{floors, unproven} {
+	for _, name := range []string{metadata.Backup(floors), floors, unproven} {
 		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
+	}
+	// Again, behind the floors: the offsets of a topic that they say was deleted must not meet the queues of its next life.
+	if err := copyDurably(ctx, filepath.Join(from, configName), filepath.Join(to, configName)); err != nil {
+		return err
 	}
 	return syncDir(to)
 }

@@ -115,6 +115,23 @@ func copyTree(ctx context.Context, from, to string) error {
 	return nil
 }
 
+// copyDurably is copyTree for folders that nobody syncs later.
+func copyDurably(ctx context.Context, from, to string) error {
+	if err := copyTree(ctx, from, to); err != nil {
+		return err
+	}
+	err := filepath.WalkDir(to, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = syncDir(name)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) { // the store has none
+		return nil
+	}
+	return err
+}
+
 func copyBelow(ctx context.Context, from, to string, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("%s: more than %d folders in each other", from, treeDepth)

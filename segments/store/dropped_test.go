@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -113,38 +112,6 @@ func TestAStartThatReadsMoreThanTheNextOneMayBeInterrupted(t *testing.T) {
 				require.Equal(t, w.next, got.Next, "%s, step %d", name, step)
 				got.requirePuts(t, w.puts)
 			}
-		})
-	}
-}
-
-// TestAClosedHoleDoesNotHaveTheNextStartReadLess: a segment whose first record is damaged is not trusted, so more of the log is read. Once the
-// hole is closed the queues that were to be built from that part are built all the same.
-func TestAClosedHoleDoesNotHaveTheNextStartReadLess(t *testing.T) {
-	disk := memfs.New()
-	w := newLogWriter(t, disk)
-	for w.pos < 12*testSegment { // a queue for each segment, and one that goes on from each to the next
-		topic := fmt.Sprint("S", w.pos/testSegment)
-		if rest := testSegment - w.pos%testSegment; rest < 500 || rest > testSegment-500 {
-			topic = "Both"
-		}
-		w.put(topic, 0, strings.Repeat("x", 20))
-	}
-	require.NoError(t, open(t, disk).CloseClean())
-	createFile(t, disk, "s/abort", 0)
-	for n := int64(3); n < 10; n++ {
-		damaged := disk.Clone()
-		var first put
-		for _, p := range w.puts {
-			if p.from == n*testSegment {
-				first = p
-			}
-		}
-		patchLog(t, damaged, first.from, zeroBytes(first.to-first.from))
-		key := messages.QueueKey{Topic: fmt.Sprint("S", n-1)}
-		queueDamages["first unit is gone"](t, damaged, queueFile(key.Topic, 0), int64(w.next[key]))
-		everyEnd(t, damaged, func(left *memfs.Disk, step int) {
-			c, _ := recovered(t, left)
-			require.Equal(t, w.next[key], c.Next[key], "segment %d, step %d", n, step)
 		})
 	}
 }

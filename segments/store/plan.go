@@ -190,8 +190,7 @@ func (p *planner) trusted(ms int64) int {
 		start := messages.PhysicalOffset(view.At(i).Start())
 		stored := int64(0)
 		err := look(p.log, start, func(r *record.Record, kind record.Kind) error {
-			// What stands for a lost record has another one's time; and the start after one that has closed a hole must not trust more than that did.
-			if kind == record.KindMessage && r.PhysicalOffset == start && !r.Lost() {
+			if kind == record.KindMessage && r.PhysicalOffset == start {
 				stored = r.StoreTimestampMs
 			}
 			return nil

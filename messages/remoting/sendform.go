@@ -12,7 +12,7 @@ import (
 
 // readShort reads the short form in one pass. False: something is missing or wrong, which [Fields] words; h is filled in part then.
 func (h *SendMessageHeader) readShort(ext Ext) bool {
-	const required = 1<<('a'-'a') | 1<<('b'-'a') | 1<<('c'-'a') | 1<<('d'-'a') | 1<<('e'-'a') | 1<<('f'-'a') | 1<<('g'-'a') | 1<<('h'-'a')
+	const required = 1<<('h'-'a'+1) - 1 // a to h
 	h.MaxReconsumeTimes = AbsentTimes
 	seen, good := 0, true
 	for i := range ext {

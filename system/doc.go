@@ -4,6 +4,9 @@
 //	result, err := store.Put(ctx, &messages.Message{Topic: "orders", Body: body})
 //	got, err := store.Get(ctx, messages.GetMessage{Queue: messages.QueueKey{Topic: "orders"}, MaxMessages: 32})
 //	defer got.Release()
+//	for _, raw := range got.Records { // a record of the log each, as it is stored
+//		m, _, err := record.Parse(raw, true) // package segments/record: m.Body, m.Properties, …
+//	}
 //
 // The directory has RocketMQ 4.x's format, both ways. Behind the API each part of the store is an actor (package actors),
 // in an actor system of its own that no other process can reach; Open wires them. Nothing here knows the network: package

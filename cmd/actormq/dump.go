@@ -43,7 +43,7 @@ func (f *sizeFlags) find(disk vfs.Disk, dir string) (storedump.Params, error) {
 func newStoreDumpCommand() *cobra.Command {
 	var f dumpFlags
 	c := &cobra.Command{
-		Use:   "dump DIR",
+		Use:   "dump DIR --json FILE",
 		Short: "Write all that can be read from a store as JSON",
 		Long: `Write all that can be read from a store directory as JSON: the log's range, every queue with its messages, the
 answers of the index, every record. Load and recovery happen in memory: the directory is not changed and not locked, so
@@ -59,13 +59,13 @@ Without --params the file sizes are taken from the lengths of the files.`,
 	c.Flags().StringVar(&f.manifest, "manifest", "", "JSON file with the messages that were put: their keys are asked for too")
 	c.Flags().BoolVar(&f.noIndex, "no-index", false, "leave out the answers of the index; needs little memory for any store")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "tell on standard error what recovery finds and would do")
-	if err := c.MarkFlagRequired("json"); err != nil {
-		panic("BUG: " + err.Error())
-	}
 	return c
 }
 
 func runDump(c *cobra.Command, dir string, f dumpFlags) error {
+	if f.json == "" {
+		return withUsage(c, errors.New("where to? --json FILE, or --json - for standard output"))
+	}
 	disk := vfs.New()
 	dir, err := filepath.Abs(dir)
 	if err != nil {

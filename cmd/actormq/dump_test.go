@@ -156,7 +156,7 @@ func TestDumpRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no output":     {[]string{dir}, `required flag(s) "json"`},
+		"no output":     {[]string{dir}, `--json FILE, or --json -`},
 		"no directory":  {[]string{"--json", out}, "accepts 1 arg"},
 		"missing":       {[]string{filepath.Join(dir, "nothing"), "--json", out}, "no such file"},
 		"a file":        {[]string{filepath.Join(dir, "lock"), "--json", out, "--params", params}, "is no folder"},

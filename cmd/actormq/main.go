@@ -57,6 +57,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newNodeCommand(), newStoreCommand(), newProduceCommand(), newConsumeCommand(), newBenchCommand(),
 		newDrainCommand(), newClusterCommand(), newConfigCommand(), newVersionCommand())
 	root.AddCommand(tools.Commands()...)
+	root.InitDefaultCompletionCmd() // now, so that it is looked through as well
 	root.SetFlagErrorFunc(withUsage)
 	sayUsage(root)
 	return root
@@ -66,6 +67,10 @@ func newRootCommand() *cobra.Command {
 func sayUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		sayUsage(sub)
+	}
+	if c.HasParent() && c.HasSubCommands() && !c.Runnable() { // cobra would show the help of it for any word behind it, with status 0
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		c.DisableFlagsInUseLine = true
 	}
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -78,5 +83,9 @@ func sayUsage(c *cobra.Command) {
 }
 
 func withUsage(c *cobra.Command, err error) error {
-	return fmt.Errorf("%w\nusage: %s; %s --help says more", err, c.UseLine(), c.CommandPath())
+	usage := c.UseLine()
+	if c.HasParent() && c.HasSubCommands() {
+		usage = c.CommandPath() + " COMMAND"
+	}
+	return fmt.Errorf("%w\nusage: %s; %s --help says more", err, usage, c.CommandPath())
 }

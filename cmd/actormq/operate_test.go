@@ -226,7 +226,7 @@ func TestConfigCheck(t *testing.T) {
 
 func TestWrongArgumentsAreAnsweredWithTheRightOnes(t *testing.T) {
 	for want, args := range map[string][]string{
-		"usage: actormq store dump DIR [flags]; actormq store dump --help says more": {"store", "dump"},
+		"usage: actormq store dump DIR --json FILE [flags]; actormq store dump --help says more": {"store", "dump"},
 		"usage: actormq node [flags]":   {"node", "extra"},
 		"usage: actormq drain [flags] ": {"drain", "--bogus"},
 	} {
@@ -244,6 +244,31 @@ func TestExitStatuses(t *testing.T) {
 	require.Equal(t, statusUnreached, exitStatus(err))
 	require.Equal(t, statusUnreached, exitStatus(client.ErrNoAnswer))
 	require.Equal(t, statusNotFound, exitStatus(tools.ErrNotFound))
+}
+
+// TestAWordThatIsNoCommand behind one that has commands below it fails; without a word its help is shown.
+func TestAWordThatIsNoCommand(t *testing.T) {
+	parents := 0
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if !c.HasSubCommands() {
+			return
+		}
+		parents++
+		path := strings.Fields(c.CommandPath())[1:]
+		stdout, _, err := run(append(path, "frob")...)
+		require.ErrorContains(t, err, `unknown command "frob" for "`+c.CommandPath()+`"`)
+		require.Equal(t, 1, exitStatus(err))
+		require.Empty(t, stdout)
+		stdout, _, err = run(path...)
+		require.NoError(t, err)
+		require.Contains(t, stdout, "Available Commands:")
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk(newRootCommand())
+	require.Greater(t, parents, 9)
 }
 
 // Every command says what it is for, has an example, and stands in docs/CLI.md; those that ask have --json.

@@ -59,7 +59,8 @@ the message is stored; FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVA
 is confirmed which the broker waits for; SEND_FAILED that it was not sent.
 
 A message that a broker does not take, for a reason that another queue or another attempt may not have, is sent once more:
-to a queue of another broker if there is one. When there was no answer the message may then be stored twice.
+to a queue of another broker if there is one. When there was no answer the message may then be stored twice. When no broker
+takes messages for the topic, as between a leader that has failed and the next one, the name servers are asked again until --timeout is over.
 
 The exit status is 1 when a message was not sent.`,
 		Example: `  actormq produce --topic orders "two coffees" "one tea"
@@ -97,7 +98,7 @@ func runProduce(cmd *cobra.Command, args []string, f produceFlags) error {
 	}
 	c := client.New(opt)
 	defer c.Close()
-	p := &producer{client: c, flags: f, properties: properties, out: cmd.OutOrStdout()}
+	p := &producer{client: c, flags: f, patience: opt.Timeout, properties: properties, out: cmd.OutOrStdout()}
 	if p.queues, err = p.findQueues(cmd.Context()); err != nil {
 		return err
 	}
@@ -140,6 +141,7 @@ func (f produceFlags) wireProperties() (messages.Properties, error) {
 type producer struct {
 	client     *client.Client
 	flags      produceFlags
+	patience   time.Duration // how long there may be no queue to send to
 	properties messages.Properties
 	out        io.Writer
 
@@ -148,13 +150,26 @@ type producer struct {
 	count, failed int
 }
 
-// findQueues asks where to send to.
+// askAgain is how long to wait before the name servers, which tell nobody that a route has changed, are asked again.
+const askAgain = 100 * time.Millisecond
+
+// findQueues asks where to send to. That nobody takes messages may be so for a moment only: a leader has failed, and the next one is not
+// there yet.
 func (p *producer) findQueues(ctx context.Context) ([]client.Queue, error) {
-	queues, err := p.client.QueuesToSend(ctx, p.flags.topic)
-	if err != nil {
-		return nil, err
+	for deadline := time.Now().Add(p.patience); ; {
+		queues, err := p.client.QueuesToSend(ctx, p.flags.topic)
+		if err == nil {
+			return onlyQueue(queues, p.flags.queue)
+		}
+		if !errors.Is(err, client.ErrNoQueue) || !time.Now().Before(deadline) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(askAgain):
+		}
 	}
-	return onlyQueue(queues, p.flags.queue)
 }
 
 // onlyQueue leaves the queues with that number, one of each broker; of all queues (which are sorted) when it is negative.

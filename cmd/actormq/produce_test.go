@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,16 +105,40 @@ func TestProduceRefuses(t *testing.T) {
 
 func TestProduceWithoutCreationOfTopics(t *testing.T) {
 	n := serve(t, "autoCreateTopicEnable=false")
-	_, _, err := run("produce", "--namesrv", n.names, "--topic", "orders", "x")
+	_, _, err := run("produce", "--namesrv", n.names, "--timeout", "1s", "--topic", "orders", "x")
 	require.EqualError(t, err, "no queue to send to: topic orders does not exist, and no broker makes topics for messages")
 }
 
 func TestTopicWithoutQueues(t *testing.T) {
 	c := fake(t, nil)
-	_, _, err := run("produce", "--namesrv", c.names, "--topic", "T", "x")
+	_, _, err := run("produce", "--namesrv", c.names, "--timeout", "1s", "--topic", "T", "x")
 	require.EqualError(t, err, "no queue to send to: topic T has none that can be written")
 	_, _, err = run("consume", "--namesrv", c.names, "--topic", "T")
 	require.EqualError(t, err, "topic T has no queue that can be read")
+}
+
+// The leader has failed, and the route has only slaves until the next one is there.
+func TestProduceAwaitsTheNextLeader(t *testing.T) {
+	c := &cluster{t: t}
+	address, asked := c.listen(stores(remoting.ResponseSuccess)), atomic.Int64{}
+	names := c.listen(func(r *remoting.Command) *remoting.Command {
+		id := int64(1) // a slave's
+		if asked.Add(1) > 2 {
+			id = 0
+		}
+		a := r.Answer(remoting.ResponseSuccess, "")
+		if err := a.EncodeBody(remoting.TopicRouteData{
+			BrokerDatas: []remoting.BrokerData{{BrokerName: "a", BrokerAddrs: map[int64]string{id: address}}},
+			QueueDatas:  []remoting.QueueData{{BrokerName: "a", Perm: 6, ReadQueueNums: 2, WriteQueueNums: 2}},
+		}); err != nil {
+			t.Error(err)
+		}
+		return a
+	})
+	stdout, _, err := run("produce", "--namesrv", names, "--timeout", "1m", "--topic", "T", "x")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "SEND_OK")
+	require.Equal(t, int64(3), asked.Load())
 }
 
 // A node that goes away and comes back while lines are sent: what is lost is told, the rest goes on.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -24,8 +25,8 @@ off, damage inside it is closed with records that stand for the lost ones, queue
 they do not agree with it. The commit log's bytes that are replaced are kept in quarantine/ first; queues and index are
 derived from the log and are not kept.
 
-Without --apply nothing is changed and nothing is locked: the plan is printed. With it the plan is printed too, and the
-directory must not be open.`,
+Without --apply nothing is changed and nothing is locked: the plan is printed. With it the plan is printed too; a directory
+that a node or another program has open is refused before that.`,
 		Example: "  actormq store repair /var/lib/actormq\n  actormq store repair /var/lib/actormq --apply --json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return runRepair(c, args[0], sizes, apply, asJSON) },
@@ -53,33 +54,22 @@ func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply, asJSON bool
 	if err != nil {
 		return err
 	}
-	found, err := verify.Run(disk, p, tellProgress(c.ErrOrStderr(), "verified"))
-	if err != nil {
-		return err
-	}
-	o := store.Options{FullScan: true, LogIsGone: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true}
-	last := ""
-	o.Progress = func(p store.Progress) {
-		if p.Step != last {
-			last = p.Step
-			fmt.Fprintf(c.ErrOrStderr(), "%s: %d MiB\n", p.Step, p.Total>>20)
+	release := func() error { return nil }
+	if apply {
+		if release, err = keepOthersOut(disk, p); err != nil {
+			return err
 		}
 	}
-	s, err := store.Open(disk, p, o)
-	if err != nil {
+	line, o, err := planRepair(c, disk, p)
+	if err = errors.Join(err, release()); err != nil { // to apply it takes the lock itself
 		return err
 	}
-	plan := s.Report
-	if err := s.Close(); err != nil {
-		return err
-	}
-	line := planLine(p.Dir, &plan, &found)
 	if !asJSON {
 		line.print(c.OutOrStdout())
 	}
 	if apply {
 		if line.Kept, err = applyRepair(disk, p, o); err != nil {
-			return err
+			return inUse(err)
 		}
 		line.Applied = true
 	}
@@ -93,6 +83,45 @@ func runRepair(c *cobra.Command, dir string, sizes sizeFlags, apply, asJSON bool
 		}
 	}
 	return nil
+}
+
+// keepOthersOut holds the store's lock until it is released.
+func keepOthersOut(disk vfs.Disk, p store.Params) (release func() error, err error) {
+	lock, err := disk.Lock(p.LockPath())
+	if err != nil {
+		return nil, inUse(err)
+	}
+	return lock.Close, nil
+}
+
+// inUse says what a lock means that somebody else has.
+func inUse(err error) error {
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("a node or another program has this store open: %w", err)
+	}
+	return err
+}
+
+// planRepair looks for damage, and at what mending it would do; the options are those of the store that does it, but read-only.
+func planRepair(c *cobra.Command, disk vfs.Disk, p store.Params) (repairLine, store.Options, error) {
+	found, err := verify.Run(disk, p, tellProgress(c.ErrOrStderr(), "verified"))
+	if err != nil {
+		return repairLine{}, store.Options{}, err
+	}
+	o := store.Options{FullScan: true, LogIsGone: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true}
+	last := ""
+	o.Progress = func(p store.Progress) {
+		if p.Step != last {
+			last = p.Step
+			fmt.Fprintf(c.ErrOrStderr(), "%s: %d MiB\n", p.Step, p.Total>>20)
+		}
+	}
+	s, err := store.Open(disk, p, o)
+	if err != nil {
+		return repairLine{}, o, err
+	}
+	plan := s.Report
+	return planLine(p.Dir, &plan, &found), o, s.Close()
 }
 
 // applyRepair does what the plan says; kept is where the bytes of the log that were replaced are.

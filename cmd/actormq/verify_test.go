@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/segments/verify"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/golden"
 )
 
@@ -110,6 +111,24 @@ func TestRepair(t *testing.T) {
 		require.Len(t, kept, 1, "the damaged record")
 		require.Contains(t, done, filepath.Dir(kept[0]))
 	}
+}
+
+// TestRepairOfAStoreThatIsInUse is refused before anything is said or done.
+func TestRepairOfAStoreThatIsInUse(t *testing.T) {
+	dir, params := unpack(t, golden.Load("crash-garbage-tail"))
+	lock, err := vfs.New().Lock(filepath.ToSlash(filepath.Join(dir, "lock")))
+	require.NoError(t, err)
+	before := snapshot(t, dir)
+	stdout, stderr, err := run("store", "repair", dir, "--params", params, "--apply")
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	require.ErrorContains(t, err, "a node or another program has this store open")
+	require.Empty(t, stdout+stderr)
+	require.True(t, equalStates(before, snapshot(t, dir)), "the directory was changed")
+	_, _, err = run("store", "repair", dir, "--params", params)
+	require.NoError(t, err, "the plan alone")
+	require.NoError(t, lock.Close())
+	_, _, err = run("store", "repair", dir, "--params", params, "--apply")
+	require.NoError(t, err)
 }
 
 // TestVerifyTellsWhatTheNextStartDoes about what an earlier process could not make durable: it may read well.

@@ -315,7 +315,7 @@ func (e *elector) campaign() {
 	}
 	v, lease, id := e.view, e.lease, e.cfg.ID
 	switch next := v.elected(id); {
-	case next != nil && e.yields && !e.leaderless(): // another one is to
+	case next != nil && e.yields && !e.stays(): // another one is to
 	case next != nil:
 		e.ask(true, func(ctx context.Context) (*Record, int64, error) {
 			rev, err := e.ctl.change(ctx, v.rev, next, lease)

@@ -124,6 +124,7 @@ type Replication struct {
 // Defaults returns the options with every zero field filled in.
 func (o Options) Defaults() Options {
 	def(&o.CommitLogDir, path.Join(o.Dir, "commitlog"))
+	o.CommitLogDir = path.Clean(o.CommitLogDir)
 	if o.Disk == nil {
 		o.Disk = vfs.New()
 	}

@@ -87,6 +87,8 @@ func TestTheLogMayHaveAFolderOfItsOwn(t *testing.T) {
 	put(t, s, message("T", 0, "x"))
 	_, err := disk.Stat("elsewhere/log/" + segments.Name(0))
 	require.NoError(t, err)
+	opt.CommitLogDir = "elsewhere/log/"
+	require.Equal(t, "elsewhere/log", opt.Defaults().CommitLogDir, "what lies beside it is not in it")
 	opt.Dir, opt.CommitLogDir = "other", "elsewhere/log,elsewhere/more"
 	_, err = system.Open(opt)
 	require.ErrorContains(t, err, "several directories")

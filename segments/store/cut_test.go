@@ -70,30 +70,32 @@ func TestAStoreThatHasNothingInCommonIsPutAside(t *testing.T) {
 
 // TestALogOnAnotherFileSystemIsPutAside beside its folder, where it can be renamed.
 func TestALogOnAnotherFileSystemIsPutAside(t *testing.T) {
-	disk, _ := closed(t, 50)
-	require.NoError(t, disk.MkdirAll("other"))
-	require.NoError(t, disk.Rename("s/commitlog", "other/log"))
-	require.NoError(t, errors.Join(disk.SyncDir("s"), disk.SyncDir("other")))
-	p := testParams()
-	p.CommitLogDir = "other/log"
-	disk.Inject(func(op memfs.Op) error {
-		if root := func(name string) string { return strings.Split(name, "/")[0] }; op.Kind == memfs.KindRename && root(op.Name) != root(op.To) {
-			return syscall.EXDEV
-		}
-		return nil
-	})
-	require.NoError(t, store.PutAside(disk, p, testOptions().Now()))
-	s, err := store.Open(disk, p, testOptions())
-	require.NoError(t, err)
-	require.Zero(t, s.Log.End())
-	require.Empty(t, s.QueueOffsets)
-	require.NoError(t, s.Close())
-	aside, err := disk.List("other/quarantine")
-	require.NoError(t, err)
-	require.Len(t, aside, 1)
-	logs, err := disk.List("other/quarantine/" + aside[0].Name + "/log")
-	require.NoError(t, err)
-	require.NotEmpty(t, logs)
+	for _, dir := range []string{"other/log", "other/log/"} {
+		disk, _ := closed(t, 50)
+		require.NoError(t, disk.MkdirAll("other"))
+		require.NoError(t, disk.Rename("s/commitlog", "other/log"))
+		require.NoError(t, errors.Join(disk.SyncDir("s"), disk.SyncDir("other")))
+		p := testParams()
+		p.CommitLogDir = dir
+		disk.Inject(func(op memfs.Op) error {
+			if root := func(name string) string { return strings.Split(name, "/")[0] }; op.Kind == memfs.KindRename && root(op.Name) != root(op.To) {
+				return syscall.EXDEV
+			}
+			return nil
+		})
+		require.NoError(t, store.PutAside(disk, p, testOptions().Now()))
+		s, err := store.Open(disk, p, testOptions())
+		require.NoError(t, err)
+		require.Zero(t, s.Log.End())
+		require.Empty(t, s.QueueOffsets)
+		require.NoError(t, s.Close())
+		aside, err := disk.List("other/quarantine")
+		require.NoError(t, err)
+		require.Len(t, aside, 1)
+		logs, err := disk.List("other/quarantine/" + aside[0].Name + "/log")
+		require.NoError(t, err)
+		require.NotEmpty(t, logs)
+	}
 }
 
 // TestWhatIsNotToBeBelievedIsPutAsideLast ends putting aside after each operation, by a kill and by power cuts: what is left opens, with all that the

@@ -14,26 +14,38 @@ var errInterrupted = errors.New("queues were being built again")
 // records any more, as their consumers are past their offsets; and that queues have to be built again from a place that the next
 // start would not read, which may be less than this one has read: all of the log is read without queues, and when somebody wants it.
 func (s *Store) noteQueues(p *Plan) error {
-	noted := false
-	for _, step := range p.Queues {
-		if step.Next > 0 {
-			s.setFloor(step.Queue, step.Next)
-			noted = true
-		}
-	}
-	if noted {
-		if err := s.must(ErrNoNote, s.Params.FloorsPath(), s.saveFloors); err != nil {
-			return err
-		}
+	if err := s.noteNext(p); err != nil {
+		return err
 	}
 	if p.QueuesFrom >= min(p.NextScan, p.End) {
 		return nil
 	}
-	err := s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.mark(p.QueuesFrom, errInterrupted) })
+	err := s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.note(p.QueuesFrom, errInterrupted) })
 	if errors.Is(err, ErrNoNote) {
 		s.doubt.withdraw()
 	}
 	return err
+}
+
+// noteNext notes where queues go on. What stands in the file already takes no room, but who wrote it need not have made its name durable.
+func (s *Store) noteNext(p *Plan) error {
+	stands, changed := false, false
+	for _, step := range p.Queues {
+		switch {
+		case step.Next <= 0:
+		case s.setFloor(step.Queue, step.Next):
+			changed = true
+		default:
+			stands = true
+		}
+	}
+	switch {
+	case changed:
+		return s.must(ErrNoNote, s.Params.FloorsPath(), s.saveFloors)
+	case stands:
+		return s.Disk.SyncDir(s.Params.Dir)
+	}
+	return nil
 }
 
 // beginDropped has the queues go on where they were of which the log has no record.

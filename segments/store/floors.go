@@ -107,11 +107,16 @@ func (s *Store) begin(key messages.QueueKey, next messages.QueueOffset) error {
 	return q.Begin(next)
 }
 
-func (s *Store) setFloor(key messages.QueueKey, next messages.QueueOffset) {
+// setFloor tells whether the queue was to go on somewhere else before.
+func (s *Store) setFloor(key messages.QueueKey, next messages.QueueOffset) bool {
+	if was, there := s.floors.Queues[key.Topic][key.QueueID]; there && was == next {
+		return false
+	}
 	if s.floors.Queues[key.Topic] == nil {
 		s.floors.Queues[key.Topic] = map[int32]messages.QueueOffset{}
 	}
 	s.floors.Queues[key.Topic][key.QueueID] = next
+	return true
 }
 
 // floorOf describes the log in front of a place; without LastBytes that part of it is not there.

@@ -57,6 +57,7 @@ func (p Params) WithDefaults() Params {
 	if p.CommitLogDir == "" {
 		p.CommitLogDir = path.Join(p.Dir, "commitlog")
 	}
+	p.CommitLogDir = path.Clean(p.CommitLogDir) // what lies beside it is found by its name: no slash at the end
 	number(&p.SegmentBytes, 1<<30)
 	number(&p.ConsumeQueueFileBytes, 300_000*consumequeue.UnitBytes)
 	number(&p.QuarantineBytes, 1<<30)

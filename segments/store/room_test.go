@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,4 +66,93 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// withoutRoomFor has a disk refuse new files, and writes to them, whose names begin so.
+func withoutRoomFor(disk *memfs.Disk, names ...string) {
+	disk.Inject(func(op memfs.Op) error {
+		if (op.Kind == memfs.KindCreate || op.Kind == memfs.KindWrite) && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(op.Name, n) }) {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+}
+
+// TestAStoreOpensWithoutRoomForWhatIsKnownAnyway: a marker that says it already is made durable where it is, and where a queue goes
+// on stands in the file.
+func TestAStoreOpensWithoutRoomForWhatIsKnownAnyway(t *testing.T) {
+	idle := messages.QueueKey{Topic: "Idle"}
+	for name, make := range map[string]func() *memfs.Disk{
+		"a start before has made the marker": func() *memfs.Disk {
+			disk, _ := oldQueue(t)
+			markQueues(t, disk, "0\n")
+			withoutRoomFor(disk, "s/consumequeue/")
+			s := open(t, disk)
+			require.Contains(t, events(s.Report), store.NoRoom)
+			disk.Inject(nil)
+			require.NoError(t, s.Close())
+			return disk
+		},
+		"noted queue, unsound marker": func() *memfs.Disk {
+			disk, _ := expired(t)
+			s := open(t, disk)
+			q := s.Queues.Lookup(idle)
+			require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{idle: q.Max()}))
+			require.NoError(t, q.Destroy())
+			require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
+			require.NoError(t, s.CloseClean())
+			return disk
+		},
+	} {
+		disk := make()
+		want, _ := recovered(t, disk.Clone())
+		withoutRoomFor(disk, "s/unprovenqueues.tmp", "s/queuefloors.json.tmp", "s/consumequeue/")
+		for range 2 {
+			s, err := store.Open(disk, testParams(), testOptions())
+			require.NoError(t, err, name)
+			require.Equal(t, want.Next, s.QueueOffsets, name)
+			require.NoError(t, s.Close())
+		}
+		disk.Inject(nil)
+		for seed := range uint64(5) {
+			got, _ := recovered(t, disk.Crash(seed))
+			require.Equal(t, want, got, name)
+		}
+	}
+}
+
+// markQueues leaves a marker of queues that is not to be believed as it can be read.
+func markQueues(t *testing.T, disk *memfs.Disk, text string) {
+	t.Helper()
+	f, err := disk.Create("s/unprovenqueues")
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte(text), 0)
+	require.NoError(t, errors.Join(err, f.Close()))
+}
+
+// TestARefusedNoteLeavesTheMarkerAsItWas: nothing has begun, and a marker that says more has all queues built again.
+func TestARefusedNoteLeavesTheMarkerAsItWas(t *testing.T) {
+	disk, _ := oldQueue(t)
+	s := open(t, disk)
+	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
+	require.NoError(t, s.CloseClean())
+	queueDamages["first unit is gone"](t, disk, queueFile("Old", 0), 12)
+	marker := readFile(t, disk, "s/unprovenqueues")
+	withoutRoomFor(disk, "s/unprovenqueues.tmp")
+	_, err := store.Open(disk, testParams(), testOptions())
+	require.ErrorIs(t, err, store.ErrNoNote)
+	disk.Inject(nil)
+	require.Equal(t, marker, readFile(t, disk, "s/unprovenqueues"))
+	o := testOptions()
+	o.InMemory = true
+	s, err = store.Open(disk, testParams(), o)
+	require.NoError(t, err)
+	var dropped []messages.QueueKey
+	for _, e := range s.Report.Events {
+		if e.What == store.DroppedQueue {
+			dropped = append(dropped, e.Queue)
+		}
+	}
+	require.Equal(t, []messages.QueueKey{{Topic: "Old"}}, dropped)
+	require.NoError(t, s.Close())
 }

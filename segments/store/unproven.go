@@ -33,17 +33,52 @@ func MarkUnproven(disk vfs.Disk, p Params, flushed messages.PhysicalOffset, caus
 // mark makes a marker say that what it is about is in doubt from a place on, or from further back if it says so already. When it returns nil
 // that survives a power cut. Otherwise the next start on the same machine finds it all the same, if the disk has taken anything: where one sync fails, others do.
 func mark(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error) error {
-	was, err := readUnproven(disk, name)
-	there := err == nil && was <= from // and made anew: what can be read of it need not be on the disk
-	if there {
-		from = was
-	}
-	text := fmt.Appendf(nil, "%d\n%v\n", from, cause)
-	err = checkpoint.Replace(disk, name, text)
+	text, there, err := replaceMarker(disk, name, from, cause)
 	if err != nil && !there {
 		_ = writeMarker(disk, name, text) // as good as can be: the caller is told of err
 	}
 	return err
+}
+
+// note is mark for what has not begun: when it fails, the marker that was there is as it was.
+func note(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error) error {
+	_, _, err := replaceMarker(disk, name, from, cause)
+	return err
+}
+
+// replaceMarker makes a marker anew, durably, and tells what it is to say, and whether one was there that says it. That one is made anew too, as
+// what can be read of it need not be on the disk: in its place when there is no room for another.
+func replaceMarker(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error) (text []byte, there bool, err error) {
+	was, err := readUnproven(disk, name)
+	if there = err == nil && was <= from; there {
+		from = was
+	}
+	text = fmt.Appendf(nil, "%d\n%v\n", from, cause)
+	err = checkpoint.Replace(disk, name, text)
+	if there && errors.Is(err, vfs.ErrNoSpace) {
+		err = rewriteMarker(disk, name)
+	}
+	return text, there, err
+}
+
+// rewriteMarker makes durable what can be read of a marker: the same bytes are written into their place, which takes no room.
+func rewriteMarker(disk vfs.Disk, name string) error {
+	f, err := disk.Open(name, true)
+	if err != nil {
+		return err
+	}
+	var text [markerBytes]byte
+	n, err := readMarker(f, text[:])
+	if err == nil {
+		_, err = f.WriteAt(text[:n], 0)
+	}
+	if err == nil {
+		err = f.DataSync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return disk.SyncDir(path.Dir(name))
 }
 
 // writeMarker writes a marker into its place, without a promise: a part of it means more than all of it does.
@@ -69,11 +104,8 @@ func readUnproven(disk vfs.Disk, name string) (messages.PhysicalOffset, error) {
 	if err != nil {
 		return 0, err
 	}
-	var text [32]byte
-	n, err := f.ReadAt(text[:], 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
+	var text [markerBytes]byte
+	n, err := readMarker(f, text[:])
 	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, err
 	}
@@ -82,6 +114,17 @@ func readUnproven(disk vfs.Disk, name string) (messages.PhysicalOffset, error) {
 		from = 0
 	}
 	return from, nil
+}
+
+// markerBytes is how much of a marker is read: its number, and a line's end.
+const markerBytes = 32
+
+func readMarker(f vfs.File, b []byte) (int, error) {
+	n, err := f.ReadAt(b, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // proveLog makes the log durable that a failed sync has left in doubt, before anybody opens it: each segment that reaches

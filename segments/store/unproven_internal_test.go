@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -93,5 +94,27 @@ func TestAMarkerThatCannotBeMadeDurableIsThereForTheProcessThatStartsNext(t *tes
 				require.LessOrEqual(t, from, c.after, "%q, %v", c.before, kind)
 			}
 		}
+	}
+}
+
+// TestAMarkerThatSaysItAlreadyNeedsNoRoom to be durable, though what can be read of it is in the page cache only.
+func TestAMarkerThatSaysItAlreadyNeedsNoRoom(t *testing.T) {
+	disk := markedAs(t, "9000\n")
+	f, err := disk.Open(testMarker, true)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("0700\n"), 0)
+	require.NoError(t, errors.Join(err, f.Close()))
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindCreate {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	require.ErrorIs(t, note(disk, testMarker, 12, errors.New("further back")), vfs.ErrNoSpace)
+	require.NoError(t, note(disk, testMarker, 800, errors.New("the same")))
+	for seed := range uint64(20) {
+		from, err := readUnproven(disk.Crash(seed), testMarker)
+		require.NoError(t, err)
+		require.EqualValues(t, 700, from)
 	}
 }

@@ -40,12 +40,23 @@ type queueDoubt struct {
 
 // mark makes the marker say that units of records at from and behind are in doubt. When it returns nil that survives a power cut.
 func (d *queueDoubt) mark(from messages.PhysicalOffset, cause error) error {
+	return d.say(mark, from, cause)
+}
+
+// note is mark for what has not begun: when it fails, the marker that was there is as it was.
+func (d *queueDoubt) note(from messages.PhysicalOffset, cause error) error {
+	return d.say(note, from, cause)
+}
+
+func (d *queueDoubt) say(
+	write func(vfs.Disk, string, messages.PhysicalOffset, error) error, from messages.PhysicalOffset, cause error,
+) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if from = max(from, 0); d.durable && from >= d.from {
 		return nil
 	}
-	if err := mark(d.disk, d.path, from, cause); err != nil {
+	if err := write(d.disk, d.path, from, cause); err != nil {
 		return fmt.Errorf("mark the consume queues as unproven from %d on: %w", from, err)
 	}
 	d.from, d.durable = min(from, d.from), true

@@ -3,9 +3,9 @@ package mailbox
 import "time"
 
 const (
-	// A sender that never waits keeps its processor until the runtime takes it away: after 10 ms, or 25 where threads share it. Who has been called
-	// waits for that, and those behind him wait for him. So where senders meet one of turnMessages gives way: with the one who is called two of them wait, which leaves 99.9 %
-	// alone; and no more than one in turnTime.
+	// A sender that never waits keeps its processor until the runtime takes it away: after 10 ms, or 25 where threads share it. Who has been
+	// called waits for that, and those behind him wait for him. So where senders meet one of turnMessages gives way: with the one who is called
+	// two of them wait, which leaves 99.9 % alone; and no more than one in turnTime.
 	turnMessages = 4096
 	turnTime     = time.Millisecond
 	// crowdMessages is for how long senders that have met count as many.

@@ -53,19 +53,25 @@ func TestAStoreThatHasNothingInCommonIsPutAside(t *testing.T) {
 	s, err := store.Open(disk, testParams(), testOptions())
 	require.NoError(t, err)
 	require.NoError(t, s.CloseClean())
-	require.NoError(t, store.PutAside(disk, testParams(), testOptions().Now()))
-	s, err = store.Open(disk, testParams(), testOptions())
+	putAside(t, disk, testParams(), "s/quarantine", "commitlog")
+	require.NoError(t, store.PutAside(memfs.New(), testParams(), testOptions().Now()), "there is nothing")
+}
+
+// putAside requires that a store is empty once it was put aside, and that its log is in a quarantine.
+func putAside(t *testing.T, disk *memfs.Disk, p store.Params, quarantine, log string) {
+	t.Helper()
+	require.NoError(t, store.PutAside(disk, p, testOptions().Now()))
+	s, err := store.Open(disk, p, testOptions())
 	require.NoError(t, err)
 	require.Zero(t, s.Log.End())
 	require.Empty(t, s.QueueOffsets)
 	require.NoError(t, s.Close())
-	aside, err := disk.List("s/quarantine")
+	aside, err := disk.List(quarantine)
 	require.NoError(t, err)
 	require.Len(t, aside, 1)
-	logs, err := disk.List("s/quarantine/" + aside[0].Name + "/commitlog")
+	logs, err := disk.List(quarantine + "/" + aside[0].Name + "/" + log)
 	require.NoError(t, err)
 	require.NotEmpty(t, logs)
-	require.NoError(t, store.PutAside(memfs.New(), testParams(), testOptions().Now()), "there is nothing")
 }
 
 // TestALogOnAnotherFileSystemIsPutAside beside its folder, where it can be renamed.
@@ -83,18 +89,7 @@ func TestALogOnAnotherFileSystemIsPutAside(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, store.PutAside(disk, p, testOptions().Now()))
-		s, err := store.Open(disk, p, testOptions())
-		require.NoError(t, err)
-		require.Zero(t, s.Log.End())
-		require.Empty(t, s.QueueOffsets)
-		require.NoError(t, s.Close())
-		aside, err := disk.List("other/quarantine")
-		require.NoError(t, err)
-		require.Len(t, aside, 1)
-		logs, err := disk.List("other/quarantine/" + aside[0].Name + "/log")
-		require.NoError(t, err)
-		require.NotEmpty(t, logs)
+		putAside(t, disk, p, "other/quarantine", "log")
 	}
 }
 

@@ -191,9 +191,9 @@ func TestADrainedLeaderServesThoseWhoKeepToIt(t *testing.T) {
 	t.Logf("the drained node has ended after %v", time.Since(began).Round(time.Millisecond))
 }
 
-// A node that leads and is stopped by a signal, as by systemctl and docker, hands over first, and serves its clients by the next leader for as
-// long as it was told to; one that follows ends at once.
-func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
+// startWithGrace starts a group whose nodes serve on for an hour, by the next leader, when they are stopped while they lead.
+func startWithGrace(t *testing.T) *replicas.Group {
+	t.Helper()
 	if os.Getenv("UPGRADE_CLIENT") != "" {
 		t.Skip("another client does the work")
 	}
@@ -204,6 +204,13 @@ func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
 	}
 	g.Start("1", "2", "3")
 	g.Ready("1", "2", "3")
+	return g
+}
+
+// A node that leads and is stopped by a signal, as by systemctl and docker, hands over first, and serves its clients by the next leader for as
+// long as it was told to; one that follows ends at once.
+func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
+	g := startWithGrace(t)
 	first := g.Leader()
 	f := keepTo(t, g.Nodes[first[0]-'1'].Port(members.PortBroker))
 	f.goesOn(200)
@@ -226,16 +233,7 @@ func TestALeaderThatIsStoppedServesThoseWhoKeepToItForAWhile(t *testing.T) {
 
 // Nodes that are stopped at once have nobody to serve their clients by, and do not wait for each other.
 func TestNodesOfAGroupThatAreStoppedAtOnceEnd(t *testing.T) {
-	if os.Getenv("UPGRADE_CLIENT") != "" {
-		t.Skip("another client does the work")
-	}
-	g := replicas.Build(t, 3)
-	g.Args = map[string][]string{}
-	for _, n := range g.Nodes {
-		g.Args[n.ID] = []string{"--stop-grace", "1h"}
-	}
-	g.Start("1", "2", "3")
-	g.Ready("1", "2", "3")
+	g := startWithGrace(t)
 	g.Until("all nodes are in sync", func() bool {
 		s, err := g.Status()
 		return err == nil && s.Leads && len(s.InSync) == 3

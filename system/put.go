@@ -211,17 +211,14 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 	}
 	m = s.withHost(p, m)
 	// What a batch grows to is known before it is encoded: small members under a large envelope can expand a lot.
-	size, _, err := record.BatchSize(m, s.opt.MaxMessageBytes)
+	size, count, err := record.BatchSize(m, s.opt.MaxMessageBytes)
 	if err != nil {
 		return statusOf(err, m), err
 	}
 	if int64(size)+record.BlankBytes > s.opt.SegmentBytes {
 		return messages.MessageIllegal, fmt.Errorf("a batch of %d bytes, segments have %d: %w", size, s.opt.SegmentBytes, ErrBodyTooLarge)
 	}
-	var count int
-	if p.Records, count, err = record.AppendBatch(p.Records, m, s.opt.MaxMessageBytes); err != nil {
-		return statusOf(err, m), err
-	}
+	p.Records = record.AppendSizedBatch(p.Records, m, size)
 	return s.describe(p, m, int32(count), 0)
 }
 

@@ -87,18 +87,30 @@ func AppendBatch(dst []byte, envelope *messages.Message, maxBody int) (out []byt
 	if err != nil {
 		return dst, 0, err
 	}
+	return AppendSizedBatch(dst, envelope, size), count, nil
+}
+
+// AppendSizedBatch is [AppendBatch] of a batch that [BatchSize] has just found good, with the size that it has told: the members are not looked
+// at once more before the first of them is written.
+func AppendSizedBatch(dst []byte, envelope *messages.Message, size int) []byte {
 	d := draft{envelope: envelope, sysFlag: hostBits(envelope), outer: envelope.Properties}
 	fixed := fixedBytes(envelope)
 	out, free := extend(dst, size)
+	first, head := free, 0
 	for rest := envelope.Body; len(rest) > 0; {
 		var m member
 		m, rest, _ = nextMember(rest) // was checked by BatchSize
 		d.flag, d.body, d.inner = m.flag, m.body, m.properties
 		n := fixed + len(d.body) + d.propertiesBytes()
-		d.write(free[:n])
+		if head == 0 {
+			head = d.writeHead(free[:n])
+		} else {
+			copy(free[:head], first[:head])
+		}
+		d.writeOwn(free[:n], head)
 		free = free[n:]
 	}
-	return out, count, nil
+	return out
 }
 
 // EncodeBatchBody appends the wire body of a batch, the producer's side of [AppendBatch]: flag, body and properties of

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -63,6 +64,27 @@ func TestBatchTakesFromEnvelopeAndMember(t *testing.T) {
 		want.BornHost, want.StoreHost, want.BornTimestampMs = bornV6, storeV6, bornTimestampMs
 		require.Equal(t, want, stored[i].Message)
 		require.Equal(t, record.CRC(want.Body), stored[i].BodyCRC)
+	}
+}
+
+// Each member is the record of its message: what is the same for all of them, which is written once, and its own, whatever was in the buffer.
+func TestEachMemberIsTheRecordOfItsMessage(t *testing.T) {
+	for _, hosts := range [][2]netip.AddrPort{{}, {bornV6, storeV6}, {bornV6, {}}, {{}, storeV6}} {
+		envelope := message("TopicTest", 7, "", "")
+		envelope.BornHost, envelope.StoreHost, envelope.ReconsumeTimes = hosts[0], hosts[1], 5
+		var body, want []byte
+		for i, text := range []string{"one", "", "three", "a longer one", "x"} {
+			one := envelope
+			one.Flag, one.Body, one.Properties = int32(i-2), []byte(text), wire("TAGS|"+text)
+			body = append(body, rawMember(one.Flag, text, string(one.Properties))...)
+			var err error
+			want, err = record.Append(want, &one)
+			require.NoError(t, err)
+		}
+		envelope.Body = body
+		size, _, err := record.BatchSize(&envelope, len(body))
+		require.NoError(t, err)
+		require.Equal(t, want, record.AppendSizedBatch(bytes.Repeat([]byte{0xee}, 4096)[:0], &envelope, size))
 	}
 }
 

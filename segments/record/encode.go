@@ -97,13 +97,14 @@ func (d *draft) needsSeparator() bool {
 const separator = '\x02'
 
 // write encodes the record into rec, which has exactly its size and may hold old bytes: each byte is written.
-func (d *draft) write(rec []byte) {
+func (d *draft) write(rec []byte) { d.writeOwn(rec, d.writeHead(rec)) }
+
+// writeHead writes what is the same for all records of one envelope, and returns where it ends: at the body's length. Between, it leaves
+// room for what is a record's own.
+func (d *draft) writeHead(rec []byte) (end int) {
 	be, m := binary.BigEndian, d.envelope
-	be.PutUint32(rec[totalSizeAt:], uint32(len(rec)))
 	be.PutUint32(rec[magicAt:], Magic)
-	be.PutUint32(rec[bodyCRCAt:], CRC(d.body))
 	be.PutUint32(rec[queueIDAt:], uint32(m.QueueID))
-	be.PutUint32(rec[flagAt:], uint32(d.flag))
 	be.PutUint64(rec[queueOffsetAt:], 0)
 	be.PutUint64(rec[physicalOffsetAt:], 0)
 	be.PutUint32(rec[sysFlagAt:], uint32(d.sysFlag))
@@ -113,11 +114,20 @@ func (d *draft) write(rec []byte) {
 	rest = putHost(rest[8:], m.StoreHost)
 	be.PutUint32(rest, uint32(m.ReconsumeTimes))
 	be.PutUint64(rest[4:], uint64(d.prepared))
-	be.PutUint32(rest[12:], uint32(len(d.body)))
-	rest = rest[16:]
+	return len(rec) - len(rest) + 12
+}
+
+// writeOwn writes the rest of a record whose head, up to its body's length, is there.
+func (d *draft) writeOwn(rec []byte, head int) {
+	be, topic := binary.BigEndian, d.envelope.Topic
+	be.PutUint32(rec[totalSizeAt:], uint32(len(rec)))
+	be.PutUint32(rec[bodyCRCAt:], CRC(d.body))
+	be.PutUint32(rec[flagAt:], uint32(d.flag))
+	be.PutUint32(rec[head:], uint32(len(d.body)))
+	rest := rec[head+4:]
 	rest = rest[copy(rest, d.body):]
-	rest[0] = byte(len(m.Topic))
-	rest = rest[1+copy(rest[1:], m.Topic):]
+	rest[0] = byte(len(topic))
+	rest = rest[1+copy(rest[1:], topic):]
 	be.PutUint16(rest, uint16(d.propertiesBytes()))
 	rest = rest[2+copy(rest[2:], d.inner):]
 	if d.needsSeparator() {

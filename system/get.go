@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/actormq/actormq/messages"
@@ -189,20 +190,21 @@ func (g *get) take(units []consumequeue.Unit) (n int) {
 	}
 	r, log, at := g.r, g.held.Bytes, g.heldAt
 	near := max(at, g.end-messages.PhysicalOffset(g.store.memoryBytes))
-	records, bytes := r.Records, r.Bytes
-	for ; n < len(units); n++ {
+	have, bytes := len(r.Records), r.Bytes
+	units = units[:min(len(units), max(g.near.messages-have, 1-min(have, 1)))] // the first one is always taken
+	r.Records = slices.Grow(r.Records, len(units))
+	for into := r.Records[have : have+len(units)]; n < len(units) && n < len(into); n++ {
 		u := &units[n]
 		from, size := u.PhysicalOffset-at, int(u.Size)
 		to := from + messages.PhysicalOffset(size)
-		if u.PhysicalOffset < near || to > messages.PhysicalOffset(len(log)) ||
-			len(records) > 0 && (len(records) >= g.near.messages || bytes+size > g.near.bytes) {
+		if u.PhysicalOffset < near || to > messages.PhysicalOffset(len(log)) || bytes+size > g.near.bytes && have+n > 0 {
 			break
 		}
 		raw := log[from:to:to]
 		if !record.IsPlainAt(raw, u.PhysicalOffset) {
 			break
 		}
-		records = append(records, raw)
+		into[n] = raw
 		bytes += size
 	}
 	if n == 0 {
@@ -212,7 +214,7 @@ func (g *get) take(units []consumequeue.Unit) (n int) {
 		r.Oldest = int64(g.end - units[0].PhysicalOffset)
 	}
 	r.Behind = int64(g.end - units[n-1].PhysicalOffset)
-	r.Records, r.Bytes, r.Status = records, bytes, messages.Found
+	r.Records, r.Bytes, r.Status = r.Records[:have+n], bytes, messages.Found
 	r.NextOffset += messages.QueueOffset(n)
 	return n
 }

@@ -39,8 +39,10 @@ var _ messages.ClientChannel = (*Conn)(nil)
 // Conn is one connection, from its acceptance to its end. Its methods are safe for any goroutine and never block.
 type Conn struct {
 	id            uint64
-	name, addr    string // for people: ID and RemoteAddr
-	remote, local netip.AddrPort
+	name          string         // for people: ID
+	remote, local netip.AddrPort // of the socket
+	who           atomic.Pointer[party]
+	nonce         *[NonceBytes]byte // asked of the peer; only handlers on the reader look
 	sock          net.Conn
 	in            *bufio.Reader
 	paced         *pacedReader // what in reads from
@@ -88,8 +90,8 @@ func newConn(id uint64, sock net.Conn, port int, shared *shared) *Conn {
 		gate: newGate(), room: newGate(), turns: make(chan struct{}, shared.opt.MaxSlowEach), looks: make(chan struct{}, 1), closed: make(chan struct{}), tenants: map[Tenant]struct{}{},
 	}
 	c.remote, c.local = addrOf(sock.RemoteAddr()), addrOf(sock.LocalAddr())
-	c.addr = c.remote.String()
-	c.name = fmt.Sprintf("%s#%d", c.addr, id)
+	c.who.Store(&party{addr: c.remote, text: c.remote.String()})
+	c.name = fmt.Sprintf("%s#%d", c.remote, id)
 	c.heard.Store(time.Now().UnixNano())
 	c.out.sock = direct
 	c.holds = direct.BeforeWait(func() bool { return c.holding }, c.release)
@@ -112,12 +114,6 @@ func addrOf(a net.Addr) netip.AddrPort {
 
 // ID names the connection; no other one of this gateway ever has the same. Implements messages.ClientChannel.
 func (c *Conn) ID() string { return c.name }
-
-// Remote is the peer's address.
-func (c *Conn) Remote() netip.AddrPort { return c.remote }
-
-// RemoteAddr is the peer's address as text. Implements messages.ClientChannel.
-func (c *Conn) RemoteAddr() string { return c.addr }
 
 // Local is the address that the peer has connected to.
 func (c *Conn) Local() netip.AddrPort { return c.local }

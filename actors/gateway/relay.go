@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -27,6 +26,9 @@ type Relay struct {
 	// Hello makes the request with which a relaying connection begins. Only a node that leads answers it with SUCCESS, and it calls
 	// Conn.SetRelayed: so nothing is relayed twice.
 	Hello func() *remoting.Command
+	// Vouch makes, of the leader's answer to Hello, the request that tells and proves whose the connection is, which the leader answers with
+	// SUCCESS too; nil: it was not asked for that. The function itself may be nil.
+	Vouch func(Vouching) (*remoting.Command, error)
 	// Held is the code of requests that the leader may hold back: pulls.
 	Held int
 	// Abandons tells of which requests clients take an error for a fact: instead of one they get the end of their connection. nil: of none.
@@ -46,8 +48,6 @@ const (
 	// maxRelayPause is what the pause grows to: thousands of connections may try.
 	maxRelayPause = 400 * time.Millisecond
 	relaySilence  = 10 * time.Second
-	// relayHandshake bounds connecting and the hello.
-	relayHandshake = time.Second
 	// maxRelayedHeld bounds the pulls that a connection may have waiting at the leader beside its requests in flight.
 	maxRelayedHeld = 4096
 	// maxRelayedCalls bounds what the leader may ask a client at a time.
@@ -59,15 +59,8 @@ const (
 var (
 	errNobodyLeads = errors.New("nobody leads")
 	errSilent      = errors.New("it says nothing")
-	errHello       = errors.New("the node there does not lead, or not yet")
 	errRelayBroken = errors.New("the leader closes the connection again and again")
 )
-
-// SetRelayed says that the peer is a node that relays: once this node does not lead any more the connection is closed.
-func (c *Conn) SetRelayed() { c.relayed.Store(true) }
-
-// Relayed tells whether the peer is a node that relays what a client sends.
-func (c *Conn) Relayed() bool { return c.relayed.Load() }
 
 // tunnel is the connection to the leader of one client's connection. Whoever makes it starts its goroutine.
 type tunnel struct {
@@ -306,90 +299,6 @@ func (t *tunnel) fail(err error) {
 		}
 		r.Fail(remoting.ResponseServiceNotAvailable, err.Error())
 	}
-}
-
-// upstream is a connection to the leader.
-type upstream struct {
-	net.Conn
-	in *bufio.Reader
-}
-
-// attentive notes when something was read.
-type attentive struct {
-	net.Conn
-	heard *atomic.Int64 // in ns
-}
-
-func (a attentive) Read(b []byte) (int, error) {
-	n, err := a.Conn.Read(b)
-	a.heard.Store(time.Now().UnixNano())
-	return n, err
-}
-
-// connect tries for so long as requests may wait.
-func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
-	ctx, cancel := context.WithTimeout(t.ctx, cmp.Or(t.relay.Patience, relayPatience))
-	defer cancel()
-	for pause := relayPause; ; pause = min(2*pause, maxRelayPause) {
-		var address string
-		if address, changed = t.relay.Leader(); address == "" {
-			err = errNobodyLeads
-		} else if up, err = t.greet(ctx, address); err == nil {
-			return up, changed, nil
-		}
-		select {
-		case <-changed:
-			pause = relayPause / 2
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, nil, err
-		}
-	}
-}
-
-// greet connects, says that this is a relay, and by what the client has said of itself whose.
-func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
-	ctx, cancel := context.WithTimeout(ctx, relayHandshake)
-	defer cancel()
-	sock, err := t.relay.Dial(ctx, address, t.conn.wire.Load() != nil)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the leader: %w", err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = sock.SetDeadline(time.Unix(1, 0)) })()
-	up := &upstream{sock, bufio.NewReaderSize(attentive{sock, &t.heard}, readBufferBytes)}
-	if err := t.hello(up); err != nil {
-		_ = sock.Close()
-		return nil, err
-	}
-	return up, nil
-}
-
-func (t *tunnel) hello(up *upstream) error {
-	hello := t.relay.Hello()
-	frame, err := hello.Append(nil)
-	if err == nil {
-		_, err = up.Write(frame)
-	}
-	if err != nil {
-		return fmt.Errorf("greet the leader: %w", err)
-	}
-	answer, err := remoting.ReadCommand(up.in, remoting.Limits{})
-	switch {
-	case err != nil:
-		return fmt.Errorf("greet the leader: %w", err)
-	case answer.Code == remoting.ResponseRequestCodeNotSupported: // a leader of an earlier version; it relays nothing
-	case answer.Code != remoting.ResponseSuccess:
-		return errHello
-	}
-	for _, said := range t.conn.peerIs.Load().requests() {
-		if frame, err = quietly(said).Append(nil); err == nil {
-			_, err = up.Write(frame)
-		}
-		if err != nil {
-			return fmt.Errorf("tell the leader who the client is: %w", err)
-		}
-	}
-	return nil
 }
 
 // exchange passes frames on until the connection ends, or another node leads.

@@ -244,11 +244,14 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 		g.Broker.BrokerID, _ = strconv.ParseInt(n.flags.nodeID, 10, 64) // Validate has looked at it
 	}
 	g.Master, g.Files, g.Alone = "", files, role.Alone
-	g.Door, g.Group = n.door, &gateway.Group{Leader: role.Leading, Leaderless: role.Leaderless, Dial: n.dialer(g)}
+	g.Door, g.Group = n.door, &gateway.Group{
+		Leader: role.Leading, Leaderless: role.Leaderless, Dial: n.dialer(g), Name: n.flags.cluster, ID: n.flags.nodeID, Epoch: role.Epoch, Secret: role.Secret,
+	}
 	const often = time.Second // clients go on once the name servers know who leads
 	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
 	for _, other := range nodesOf(n.flags.join) {
 		if other.ID != n.flags.nodeID {
+			g.Group.Nodes = append(g.Group.Nodes, other.ID)
 			g.Join.NameServers = append(g.Join.NameServers, other.Port(members.PortNameServer))
 		}
 	}

@@ -198,6 +198,26 @@ type DrainHeader struct {
 // Fields implements [Header].
 func (h *DrainHeader) Fields(f *Fields) { f.Int64("graceMillis", &h.GraceMs) }
 
+// RelayHeader says that what comes on a connection is relayed for a client ([RequestRelayBroker]).
+type RelayHeader struct {
+	Vouch bool // whoever relays can prove for which client
+}
+
+// Fields implements [Header].
+func (h *RelayHeader) Fields(f *Fields) { f.OptionalBool("vouch", &h.Vouch) }
+
+// RelayAnswer asks for the proof ([RequestRelayHello]).
+type RelayAnswer struct {
+	Nonce string // hexadecimal digits; empty: nothing is asked
+	Epoch int64  // of the leader
+}
+
+// Fields implements [Header].
+func (h *RelayAnswer) Fields(f *Fields) {
+	f.OptionalText("nonce", &h.Nonce)
+	f.OptionalInt64("epoch", &h.Epoch, 0)
+}
+
 // CreateTopicHeader creates or changes a topic (17, spec/remoting.md §17.2).
 type CreateTopicHeader struct {
 	Topic           string

@@ -85,6 +85,7 @@ const (
 	RequestDrainBroker                      = 9101 // our own: stop, and send producers elsewhere first
 	RequestPromoteBroker                    = 9102 // our own: a slave becomes the master
 	RequestRelayBroker                      = 9103 // our own: what comes on this connection is relayed for a client
+	RequestRelayHello                       = 9104 // our own: for which client, and the proof of it
 	RequestResumeCheckHalfMessage           = 323
 	RequestSendReplyMessage                 = 324
 	RequestSendReplyMessageV2               = 325
@@ -175,6 +176,7 @@ var requestNames = map[int]string{
 	RequestDrainBroker:                      "DRAIN_BROKER",
 	RequestPromoteBroker:                    "PROMOTE_BROKER",
 	RequestRelayBroker:                      "RELAY_BROKER",
+	RequestRelayHello:                       "RELAY_HELLO",
 	RequestResumeCheckHalfMessage:           "RESUME_CHECK_HALF_MESSAGE",
 	RequestSendReplyMessage:                 "SEND_REPLY_MESSAGE",
 	RequestSendReplyMessageV2:               "SEND_REPLY_MESSAGE_V2",

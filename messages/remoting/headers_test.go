@@ -68,6 +68,7 @@ var requestHeaders = map[int]func() Header{
 	RequestQueryDataVersion:                func() Header { return &BrokerHeader{} },
 	RequestDrainBroker:                     func() Header { return &DrainHeader{} },
 	RequestPromoteBroker:                   func() Header { return &PromoteHeader{} },
+	RequestRelayBroker:                     func() Header { return &RelayHeader{} },
 	RequestResumeCheckHalfMessage:          func() Header { return &ResumeHalfHeader{} },
 	RequestPushReplyMessageToClient:        func() Header { return &ReplyPushHeader{} },
 	RequestAddWritePermOfBroker:            func() Header { return &BrokerNameHeader{} },
@@ -259,6 +260,6 @@ func TestCodeNames(t *testing.T) {
 	for code := range requestHeaders {
 		require.Contains(t, requestNames, code)
 	}
-	require.Len(t, requestNames, 87)
+	require.Len(t, requestNames, 88)
 	require.Len(t, responseNames, 29)
 }

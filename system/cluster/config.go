@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/gateway/certs"
+	"github.com/actormq/actormq/system/gateway/vouch"
 )
 
 // Node is one of the cluster's, as all others reach it. Its ports follow each other, from Base on.
@@ -88,6 +89,8 @@ type Role struct {
 	Leading func() (address string, changed <-chan struct{})
 	// Leaderless tells that nobody has led for so long that readers should be given what this node has. Any goroutine may call it.
 	Leaderless func() bool
+	// Secret is what all nodes of the group know and nobody else, nil while this node does not. Any goroutine may call it.
+	Secret func() *vouch.Secret
 }
 
 const (

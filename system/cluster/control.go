@@ -13,6 +13,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
+
+	"github.com/actormq/actormq/system/gateway/vouch"
 )
 
 // keyRoot is in front of all keys.
@@ -50,6 +52,8 @@ func (c *control) look(ctx context.Context) (view, error) {
 			err = json.Unmarshal(kv.Value, v.record)
 		case key == c.leaderKey():
 			v.leading, err = strconv.ParseInt(string(kv.Value), 10, 64)
+		case key == c.secretKey():
+			v.secret.secret, v.secret.err = vouch.ParseSecret(kv.Value)
 		case strings.HasPrefix(key, c.nodeKey("")):
 			var n NodeState
 			err = json.Unmarshal(kv.Value, &n)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/actormq/actormq/actors"
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/system/gateway/vouch"
 )
 
 // elector is the actor. It waits for nothing: what takes time runs on goroutines that report.
@@ -51,8 +52,11 @@ type elector struct {
 	yields  bool // another node is to lead
 	company company
 
-	shown atomic.Pointer[term] // for other goroutines
-	lead  atomic.Pointer[lead] // the same
+	mint mint
+
+	known atomic.Pointer[vouch.Secret] // for other goroutines
+	shown atomic.Pointer[term]         // the same
+	lead  atomic.Pointer[lead]         // the same
 }
 
 // What the elector is told.
@@ -127,6 +131,8 @@ func (e *elector) Receive(ctx actor.Context) {
 		if m.err != nil {
 			e.cfg.Logger.Warn().Err(m.err).Msg("not all of the configuration is in the log; it is tried again")
 		}
+	case minted:
+		e.minted(m)
 	case passedOn:
 		if e.passing = false; m.err != nil {
 			e.cfg.Logger.Debug().Err(m.err).Msg("this node leads etcd too; another attempt follows")
@@ -152,7 +158,7 @@ func (e *elector) Receive(ctx actor.Context) {
 // tick looks at what no message tells: how far replicas are, and whether the lease may have passed on.
 func (e *elector) tick() {
 	e.ticker = e.self.After(e.cfg.Lease/10, tick{})
-	e.beaten = false
+	e.beaten, e.mint.tried = false, false
 	e.seek()
 	if t := e.term; t != nil && t.leads && !e.changing && !t.fenced() {
 		e.measure(t.begun.Load().store)
@@ -167,11 +173,12 @@ func (e *elector) tick() {
 // decide brings the node into the role that the keys give it.
 func (e *elector) decide() {
 	e.tellLead()
+	e.see()
 	switch t := e.term; {
 	case e.changing:
 		return
 	case e.leaving != nil && t == nil:
-		if !e.asking && !e.saying && !e.carrying && !e.passing { // what is under way reports before the actor ends
+		if !e.asking && !e.saying && !e.carrying && !e.passing && !e.mint.running { // what is under way reports before the actor ends
 			e.leaving.answer.Complete(struct{}{}, nil)
 		}
 		return
@@ -220,7 +227,7 @@ func (e *elector) opened(m opened) {
 		return
 	}
 	e.shown.Store(m.term)
-	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader(), Alone: e.holder.alone, Leading: e.leading, Leaderless: e.leaderless}
+	role := Role{Leads: m.term.leads, Epoch: m.term.epoch, Leader: e.view.leader(), Alone: e.holder.alone, Leading: e.leading, Leaderless: e.leaderless, Secret: e.secret}
 	e.cfg.Logger.Info().Bool("leads", role.Leads).Int64("epoch", role.Epoch).Int64("log_end", int64(m.term.begun.Load().from)).
 		Msg("the store is open in the cluster")
 	e.preparing = true

@@ -89,6 +89,7 @@ type group struct {
 	refuse bool // of nodes started from now on
 	lag    time.Duration
 	kind   kind
+	log    zerolog.Logger // of nodes started from now on
 }
 
 // kind is a service of the leader on each node: where it runs, one entry a life.
@@ -131,7 +132,7 @@ type peer struct {
 }
 
 func newGroup(t *testing.T, n int) *group {
-	g := &group{t: t, etcd: etcd(t), lag: time.Second, disks: map[string]*memfs.Disk{}, up: map[string]*peer{}}
+	g := &group{t: t, etcd: etcd(t), lag: time.Second, log: zerolog.Nop(), disks: map[string]*memfs.Disk{}, up: map[string]*peer{}}
 	for i := range n {
 		id := strconv.Itoa(i + 1)
 		g.nodes = append(g.nodes, Node{ID: id, Base: free(t, 8)})
@@ -154,7 +155,7 @@ func (g *group) start(ids ...string) {
 		require.NoError(g.t, err)
 		p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 			actor.WithDeadLetterThrottleInterval(time.Millisecond))
-		log := zerolog.Nop()
+		log := g.log
 		if os.Getenv("CLUSTER_LOG") != "" {
 			log = zerolog.New(os.Stderr).With().Timestamp().Str("node", id).Logger()
 		}

@@ -34,6 +34,7 @@ type view struct {
 	// leading is the epoch of the leader whose lease lives, 0 without.
 	leading int64
 	nodes   map[string]NodeState
+	secret  kept  // of the group
 	at      int64 // revision of the look
 }
 

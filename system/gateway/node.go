@@ -266,6 +266,7 @@ func (n *Node) portsOf() ([]edge.Port, error) {
 	all[remoting.RequestDrainBroker] = edge.Route{Handle: n.drainRequest, Lane: edge.Quick}
 	if n.cfg.Group != nil {
 		all[remoting.RequestRelayBroker] = edge.Route{Handle: n.relayRequest, Lane: edge.Quick}
+		all[remoting.RequestRelayHello] = edge.Route{Handle: n.helloRequest, Lane: edge.Quick}
 	}
 	for code, route := range n.cfg.Routes {
 		if _, taken := all[code]; taken || route.Handle == nil {

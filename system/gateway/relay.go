@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/system/gateway/consume"
 	"github.com/actormq/actormq/system/gateway/produce"
+	"github.com/actormq/actormq/system/gateway/vouch"
 )
 
 // Group is what a node of a replica group knows of whoever leads it. Any goroutine calls its functions.
@@ -21,6 +22,21 @@ type Group struct {
 	Leaderless func() bool
 	// Dial connects to the leader, as a client does, one whose connection is encrypted if secret is set.
 	Dial func(ctx context.Context, address string, secret bool) (net.Conn, error)
+
+	Name  string   // of the group
+	ID    string   // of this node
+	Nodes []string // ids of the others, which may relay to it
+	Epoch int64    // of a node that leads
+	// Secret is what all nodes of the group know, nil while this one does not: then no node proves for whom it relays. The function may be nil.
+	Secret func() *vouch.Secret
+}
+
+// secret is the group's, nil while it is not known.
+func (g *Group) secret() *vouch.Secret {
+	if g.Secret == nil {
+		return nil
+	}
+	return g.Secret()
 }
 
 // Door keeps a node's ports and connections while one Node follows another one: what clients send meanwhile waits a moment. Its methods are
@@ -82,7 +98,10 @@ func (n *Node) relay() *edge.Relay {
 			return takes
 		},
 		Leader: group.Leader, Dial: group.Dial, Held: remoting.RequestPullMessage, Abandons: factual,
-		Hello:   func() *remoting.Command { return remoting.NewRequest(remoting.RequestRelayBroker, nil) },
+		Hello: func() *remoting.Command {
+			return remoting.NewRequest(remoting.RequestRelayBroker, &remoting.RelayHeader{Vouch: group.secret() != nil})
+		},
+		Vouch:   group.vouch,
 		Relayed: &n.broker.Relayed.All, Failed: &n.broker.Relayed.Failed,
 	}
 }
@@ -97,14 +116,4 @@ func factual(c *remoting.Command) bool {
 // taken is lost with the next leader.
 func promises(code int) bool {
 	return code == remoting.RequestLockBatchMQ || code == remoting.RequestUnlockBatchMQ || code == remoting.RequestUpdateConsumerOffset
-}
-
-// relayRequest answers RELAY_BROKER: what comes on the connection is for the leader, and is not relayed again.
-func (n *Node) relayRequest(r *edge.Request) {
-	if n.broker.BrokerID != 0 {
-		r.Fail(remoting.ResponseServiceNotAvailable, "this node does not lead its group")
-		return
-	}
-	r.Conn.SetRelayed()
-	r.OK(nil)
 }

@@ -41,8 +41,8 @@ func (n *Node) guard(ports []edge.Port) {
 		}
 		check := n.access.CheckBroker
 		ports[i].Check = func(r *edge.Request) error {
-			if r.Code == remoting.RequestRelayBroker {
-				return nil // it allows nothing: what is relayed is checked, here as well
+			if r.Code == remoting.RequestRelayBroker || r.Code == remoting.RequestRelayHello {
+				return nil // they allow nothing: what is relayed is checked, here as well
 			}
 			return check(r)
 		}

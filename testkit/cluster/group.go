@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -28,9 +29,11 @@ type Group struct {
 	Nodes   []members.Node
 	Args    map[string][]string // further arguments of nodes, by id
 	Secure  *tls.Config         // by which their etcd is asked; nil: in the clear
-	running map[string]*process.Process
-	said    map[string]*fixture.Said // by nodes, over all their lives
-	network *Network                 // nil: all nodes are on the machine's loopback
+	// Programs, by id, of nodes that are of another version than this one; of those that are started from now on.
+	Programs map[string]string
+	running  map[string]*process.Process
+	said     map[string]*fixture.Said // by nodes, over all their lives
+	network  *Network                 // nil: all nodes are on the machine's loopback
 }
 
 // Build makes the program, and a group of n nodes of which none runs; in a test that has been run Apart, each at a host of its own.
@@ -72,7 +75,7 @@ func (g *Group) Dir(id string) string { return filepath.Join(g.dir, id) }
 func (g *Group) Start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
-		cmd := g.network.command(id, g.program, "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
+		cmd := g.network.command(id, cmp.Or(g.Programs[id], g.program), "node", "--cluster", "test", "--node-id", id, "--join", g.Join(), "--store-dir", g.Dir(id),
 			"--set", "mappedFileSizeCommitLog=16777216", "--set", "maxHashSlotNum=1000", "--set", "maxIndexNum=10000",
 			"--set", "transactionTimeOut=1000", "--set", "transactionCheckInterval=1000", "--set", "transactionCheckMax=1000000")
 		cmd.Args = append(cmd.Args, g.Args[id]...)

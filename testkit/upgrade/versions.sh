@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # versions.sh [REF…]: builds earlier programs from the history and lets each take turns with this one on one store, stopped and killed
-# (TestAStoreGoesToAndFroBetweenPrograms). Without a REF: the last release, the newest tag v*. Needs Go and the history.
+# (TestAStoreGoesToAndFroBetweenPrograms), and be nodes of one group (EarlierProgram). Without a REF: the last release, the newest tag v*. Needs Go and the history.
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 refs=("$@")
@@ -16,5 +16,5 @@ for ref in "${refs[@]}"; do
   git -C "$repo" worktree add --quiet --detach "$dir/tree" "$ref"
   (cd "$dir/tree" && go build -buildvcs=false -o "$dir/actormq" ./cmd/actormq)
   git -C "$repo" worktree remove --force "$dir/tree"
-  (cd "$repo" && UPGRADE_FROM="$dir/actormq" go test -count=1 -v -run TestAStoreGoesToAndFroBetweenPrograms ./testkit/upgrade)
+  (cd "$repo" && UPGRADE_FROM="$dir/actormq" go test -count=1 -v -run 'BetweenPrograms|EarlierProgram' ./testkit/upgrade)
 done

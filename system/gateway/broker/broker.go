@@ -149,8 +149,9 @@ type Broker struct {
 	// Limited counts the sends that were refused by a limit of their topic.
 	Limited struct{ Messages, Bytes, Kept atomic.Int64 }
 
-	// Relayed counts the requests that were to be handed on to whoever leads the group, and those of them that no leader was found for in time.
-	Relayed struct{ All, Failed atomic.Int64 }
+	// Relayed counts the requests that were to be handed on to whoever leads the group, and those of them that no leader was found for in time;
+	// of a leader, the connections of nodes that have proved for which client they relay, and those that were closed as they had not.
+	Relayed struct{ All, Failed, Proved, Refused atomic.Int64 }
 
 	policy atomic.Pointer[Policy]
 }

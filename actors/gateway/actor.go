@@ -33,6 +33,7 @@ type shared struct {
 	open       atomic.Int64 // connections
 	lastID     atomic.Uint64
 	large      budget
+	kept       atomic.Int64             // bytes of large heartbeats
 	wide       [len(wider)]atomic.Int64 // read buffers of each size
 	slow       chan struct{}
 	handshakes chan struct{}

@@ -203,6 +203,7 @@ func (a *connection) stopping() {
 	a.conn.shared.opt.Logger.Debug().Str("connection", a.conn.name).AnErr("cause", a.conn.Cause()).Msg("connection ended")
 	a.conn.evict()
 	a.conn.drop(a.conn.endTunnel())
+	a.conn.identify(nil)
 	a.idle.Stop()
 	for id := range a.calls {
 		a.complete(id, nil, ErrConnectionClosed)

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -240,62 +239,6 @@ func (c *Conn) announce(routes Routes) {
 			c.serve(&Request{Command: quietly(said), Conn: c, At: time.Now(), writes: aside, again: true}, route)
 		}
 	}
-}
-
-// identity is what a peer has said of itself: its last heartbeat, and what it took back of that since. It is not changed.
-type identity struct {
-	beat  *remoting.Command
-	byes  []*remoting.Command
-	bytes int64 // of the byes
-}
-
-// What is kept is bounded in number and in bytes, by what one heartbeat may have; who takes back more is announced by its next heartbeat.
-const (
-	maxByes     = 16
-	maxByeBytes = largeFrame
-)
-
-// without is the identity of who has taken something back; nil: it can't be kept.
-func (i *identity) without(bye *remoting.Command) *identity {
-	if i == nil || len(i.byes) == maxByes || i.bytes+sizeOf(bye) > maxByeBytes {
-		return nil
-	}
-	return &identity{beat: i.beat, byes: append(slices.Clone(i.byes), bye), bytes: i.bytes + sizeOf(bye)}
-}
-
-// requests are what says it again, in order.
-func (i *identity) requests() []*remoting.Command {
-	if i == nil {
-		return nil
-	}
-	return append([]*remoting.Command{i.beat}, i.byes...)
-}
-
-// note keeps the requests by which a peer says who it is. Nobody changes them. Large ones are not kept, as they are charged to the common budget
-// for as long as they are being handled only: who sends such is announced by the next.
-func (c *Conn) note(r *Request) {
-	if r.Code == 0 || r.again {
-		return
-	}
-	switch s := c.shared.service.Load(); {
-	case r.Code == s.Beat && r.large == 0:
-		c.peerIs.Store(&identity{beat: r.Command})
-	case r.Code == s.Bye && r.large == 0:
-		c.peerIs.Store(c.peerIs.Load().without(r.Command))
-	case r.Code == s.Beat || r.Code == s.Bye:
-		c.peerIs.Store(nil)
-		c.unnoted(r.Code == s.Beat)
-	}
-}
-
-// unnoted tells the log of a heartbeat, once a connection.
-func (c *Conn) unnoted(beat bool) {
-	if c.unnotedTold || !beat {
-		return
-	}
-	c.unnotedTold = true
-	c.shared.noise.Warn().Stringer("peer", c.remote).Int("limit", largeFrame).
-		Msg("a client's heartbeat is too large to be kept: when another node leads it is known by its next one only")
 }
 
 // quietly is a request that is not answered.

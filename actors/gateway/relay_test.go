@@ -5,18 +5,15 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/actors/gateway"
 	"github.com/actormq/actormq/messages/remoting"
-	"github.com/actormq/actormq/testkit/fixture"
 )
 
 const (
@@ -368,26 +365,7 @@ func TestWhatIsTakenForAFactIsNotRefused(t *testing.T) {
 	p.gone()
 }
 
-// A connection keeps no more than a small request of what says who it is, and tells so once.
-func TestALargeHeartbeatIsNotKept(t *testing.T) {
-	var log fixture.Said
-	m := joinWith(t, gateway.Options{Logger: zerolog.New(&log)}, "node", new(seat))
-	m.serve(t, true)
-	p := dial(t, m.Gateway)
-	for n, size := range []int{8, 100 << 10, 100 << 10} {
-		p.send(body(codeBeat, int32(n), string(make([]byte, size))))
-		require.Len(t, arrives(t, m.beats), size)
-		require.Equal(t, int32(n), p.read().Opaque)
-	}
-	m.pause(t)
-	m.serve(t, true)
-	p.send(body(codeTell, 9, ""))
-	require.Equal(t, "node", p.read().Remark)
-	quiet(t, m.beats)
-	require.Equal(t, 1, strings.Count(log.String(), "too large to be kept"), log.String())
-}
-
-// Nor does what is taken back add up to more than that: who takes back so much is announced by its next heartbeat.
+// What is taken back does not add up to more than a frame that is not large: who takes back so much is announced by its next heartbeat.
 func TestManyBytesThatTakeBackAreNotKept(t *testing.T) {
 	m := join(t, "node", new(seat))
 	m.serve(t, true)

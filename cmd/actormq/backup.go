@@ -30,26 +30,30 @@ standard error.`,
 
 func newStoreRestoreCommand() *cobra.Command {
 	return newCopyCommand(&cobra.Command{
-		Use:     "restore BACKUP DIR",
-		Short:   "Copy a backup to a directory that is empty or not there",
-		Long:    `Copies a backup to DIR, compares the commit-log files with the checksums that were taken, and recovers the copy.`,
+		Use:   "restore BACKUP DIR",
+		Short: "Copy a backup to a directory that is empty or not there",
+		Long: `Copies a backup to DIR, compares the commit-log files with the checksums that were taken, and recovers the copy. Of a backup whose
+last run was interrupted it takes what was whole before, and says so.`,
 		Example: "  actormq store restore /backup/actormq /var/lib/actormq",
-	}, storebackup.IsFinished, storebackup.Restore)
+	}, storebackup.IsWhole, storebackup.Restore)
 }
 
+type copyFunc func(ctx context.Context, disk vfs.Disk, p store.Params, to string, tell storebackup.Progress) (storebackup.Done, error)
+
 // newCopyCommand makes a command that copies the store of its first argument, which fit, if not nil, does not refuse, to its second.
-func newCopyCommand(c *cobra.Command, fit func(dir string) error, do func(ctx context.Context, p store.Params, to string, tell storebackup.Progress) (storebackup.Done, error)) *cobra.Command {
+func newCopyCommand(c *cobra.Command, fit func(disk vfs.Disk, dir string) error, do copyFunc) *cobra.Command {
 	var sizes sizeFlags
 	var asJSON bool
 	c.Args = cobra.ExactArgs(2)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		disk := vfs.New()
 		if fit != nil {
 			from, err := filepath.Abs(args[0])
-			if err = errors.Join(err, fit(from)); err != nil {
+			if err = errors.Join(err, fit(disk, from)); err != nil {
 				return err
 			}
 		}
-		p, err := findStore(vfs.New(), args[0], sizes)
+		p, err := findStore(disk, args[0], sizes)
 		if err != nil {
 			return err
 		}
@@ -60,7 +64,7 @@ func newCopyCommand(c *cobra.Command, fit func(dir string) error, do func(ctx co
 		p.MessageIndex, p.CheckCRC = true, true
 		ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 		defer cancel()
-		done, err := do(ctx, p, to, tellProgress(cmd.ErrOrStderr(), "copied"))
+		done, err := do(ctx, disk, p, to, tellProgress(cmd.ErrOrStderr(), "copied"))
 		if err != nil {
 			return err
 		}
@@ -68,6 +72,10 @@ func newCopyCommand(c *cobra.Command, fit func(dir string) error, do func(ctx co
 			return tools.WriteJSON(cmd.OutOrStdout(), done)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d commit-log files, %d copied now, log end %d\n", to, done.Segments, done.Copied, done.LogEnd)
+		if done.Unfinished {
+			_, moreErr := fmt.Fprintln(cmd.OutOrStdout(), "the last run of this backup was not finished: this is the last that it had all of")
+			err = errors.Join(err, moreErr)
+		}
 		return err
 	}
 	sizes.add(c)

@@ -115,13 +115,13 @@ func TestABackupIsNotReplacedByAnotherStore(t *testing.T) {
 func TestABackupThatBeginsDuringARestore(t *testing.T) {
 	_, params, p := rolled(t)
 	dest, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
-	_, err := storebackup.Backup(t.Context(), p, dest, nil)
+	_, err := storebackup.Backup(t.Context(), vfs.New(), p, dest, nil)
 	require.NoError(t, err)
 	copied := p
 	copied.Dir = dest
-	_, err = storebackup.Restore(t.Context(), copied, back, func(done, _ int64) {
+	_, err = storebackup.Restore(t.Context(), vfs.New(), copied, back, func(done, _ int64) {
 		if done == 0 {
-			_, err := storebackup.Backup(t.Context(), p, dest, nil)
+			_, err := storebackup.Backup(t.Context(), vfs.New(), p, dest, nil)
 			require.NoError(t, err)
 		}
 	})
@@ -164,12 +164,12 @@ func TestABackupThatEndsAnywhereHasWhatTheLastOneHad(t *testing.T) {
 	require.NoError(t, err)
 	p.MessageIndex, p.CheckCRC = true, true
 	dest := filepath.Join(t.TempDir(), "copy")
-	_, err = storebackup.Backup(t.Context(), p, dest, nil)
+	_, err = storebackup.Backup(t.Context(), vfs.New(), p, dest, nil)
 	require.NoError(t, err)
 	want := exported(t, dest)
 	for k := 0; ; k++ {
 		left := k
-		_, err = storebackup.Backup(ends{t.Context(), &left}, p, dest, nil)
+		_, err = storebackup.Backup(ends{t.Context(), &left}, vfs.New(), p, dest, nil)
 		if err == nil {
 			require.Greater(t, k, 8)
 			return

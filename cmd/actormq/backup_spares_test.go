@@ -107,7 +107,7 @@ func TestABackupThatWasNotFinishedIsNotRestored(t *testing.T) {
 	dir, params, p := rolled(t)
 	dest, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := storebackup.Backup(ctx, p, dest, func(done, _ int64) {
+	_, err := storebackup.Backup(ctx, vfs.New(), p, dest, func(done, _ int64) {
 		if done > 0 {
 			cancel()
 		}
@@ -131,7 +131,7 @@ func TestANodeDoesNotStartOnAPartOfARestore(t *testing.T) {
 	require.NoError(t, err)
 	p.Dir = dest
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = storebackup.Restore(ctx, p, back, func(done, _ int64) {
+	_, err = storebackup.Restore(ctx, vfs.New(), p, back, func(done, _ int64) {
 		if done > 0 {
 			cancel()
 		}
@@ -197,7 +197,7 @@ func TestFilesThatExpireWhileTheyAreCopied(t *testing.T) {
 	segments, err := filepath.Glob(filepath.Join(dir, "commitlog", "*"))
 	require.NoError(t, err)
 	require.Greater(t, len(segments), 2)
-	done, err := storebackup.Backup(t.Context(), p, dest, func(done, _ int64) {
+	done, err := storebackup.Backup(t.Context(), vfs.New(), p, dest, func(done, _ int64) {
 		if done == p.SegmentBytes { // the first one is copied
 			for _, gone := range segments[:2] {
 				require.NoError(t, os.Remove(gone))

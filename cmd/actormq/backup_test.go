@@ -215,7 +215,7 @@ func TestABackupTellsHowFarItIs(t *testing.T) {
 	require.NoError(t, err)
 	p.MessageIndex, p.CheckCRC = true, true
 	var told []int64
-	done, err := storebackup.Backup(t.Context(), p, filepath.Join(t.TempDir(), "copy"), func(done, total int64) {
+	done, err := storebackup.Backup(t.Context(), vfs.New(), p, filepath.Join(t.TempDir(), "copy"), func(done, total int64) {
 		require.Zero(t, total%p.SegmentBytes)
 		require.Less(t, done, total)
 		told = append(told, done)

@@ -142,6 +142,7 @@ func infoOf(dir string, f fs.DirEntry) (fs.FileInfo, error) {
 
 func entryOf(name string, st fs.FileInfo) Entry {
 	e := Entry{Name: name, Dir: st.IsDir(), ModTime: st.ModTime()}
+	e.Other = !e.Dir && !st.Mode().IsRegular()
 	if !e.Dir {
 		e.Size = st.Size()
 	}

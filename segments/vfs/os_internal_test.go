@@ -143,4 +143,7 @@ func TestANamedPipeIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, errNotRegular)
 		require.ErrorContains(t, err, name)
 	}
+	e, err := New().Stat(name)
+	require.NoError(t, err)
+	require.True(t, e.Other, "who copies a folder passes over it")
 }

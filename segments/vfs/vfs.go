@@ -54,6 +54,7 @@ type Entry struct {
 	Name    string // last element of the path
 	Size    int64  // bytes
 	Dir     bool
+	Other   bool // neither a folder nor a file that has a content: a pipe, a socket, a device
 	ModTime time.Time
 }
 

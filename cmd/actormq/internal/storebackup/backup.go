@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 	"time"
 
-	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -36,6 +36,8 @@ type Done struct {
 	Segments int   `json:"segments"` // commit-log files of the copy
 	Copied   int   `json:"copied"`   // of them, in this run
 	LogEnd   int64 `json:"logEnd"`   // physical offset at which the copy ends
+	// Unfinished: what was restored is what the backup had that was finished, or had all; a later run was ended before it had.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // Progress is told how many bytes of the commit log are copied, of how many; nil: nobody is.
@@ -47,44 +49,55 @@ func (tell Progress) files(done, of int, each int64) {
 	}
 }
 
+// run is a backup that is being taken.
+type run struct {
+	vfs.Disk
+	from store.Params // the store
+	to   string       // the folder of the copy
+	list list
+	tell Progress
+}
+
 // Backup copies the store in a directory to another, which may hold an older backup of it, and recovers the copy. The params are those
 // of the store; its commit log is in the folder commitlog. The copy is locked meanwhile, as an open store is: vfs.ErrLocked when a node, or
-// another backup, has it open. Until it is whole Restore refuses it.
-func Backup(ctx context.Context, p store.Params, to string, tell Progress) (Done, error) {
-	if err := isStore(p.Dir); err != nil {
+// another backup, has it open. Wherever it ends, Restore finds what the copy had before, or all of this run. When it returns nil the copy
+// survives a power cut.
+func Backup(ctx context.Context, disk vfs.Disk, p store.Params, to string, tell Progress) (Done, error) {
+	if err := isStore(disk, p.Dir); err != nil {
 		return Done{}, err
 	}
-	l, err := readList(to)
+	l, err := readList(disk, to)
 	if err == nil && l.Source != "" && l.Source != p.Dir {
 		err = fmt.Errorf("%s holds a backup of %s", to, l.Source)
 	}
 	if err == nil && l.Source == "" {
-		err = isFree(to)
+		err = isFree(disk, to)
 	}
 	if err != nil {
 		return Done{}, err
 	}
-	done, err := copyLocked(ctx, p, to, &l, tell)
+	r := &run{Disk: disk, from: p, to: to, list: l, tell: tell}
+	done, err := r.copyLocked(ctx)
 	if err != nil {
 		return done, err
 	}
-	if err := recoverCopy(p, to, &done, l.dropChanged(p, to)); err != nil {
+	if err := recoverCopy(disk, p, to, &done, r.list.dropChanged(p, disk, to)); err != nil {
 		return done, err
 	}
-	if err := l.sumLast(ctx, p, to); err != nil {
+	if err := r.list.sumLast(ctx, disk, p, to); err != nil {
 		return done, err
 	}
-	if err := l.goesOn(to); err != nil {
+	if err := r.list.goesOn(disk, to); err != nil {
 		return done, err
 	}
-	l.Unfinished = false
-	return done, l.write(to)
+	r.list.Unfinished, r.list.Whole = false, false
+	return done, r.list.write(disk, to)
 }
 
 // isStore tells whether there is a store to copy: a wrong name, or a disk that is not mounted, must not look like an empty one.
-func isStore(dir string) error {
-	st, err := os.Stat(filepath.Join(dir, logName))
-	if err == nil && !st.IsDir() {
+func isStore(disk vfs.Disk, dir string) error {
+	st, err := disk.Stat(path.Join(dir, logName))
+	if err == nil && !st.Dir {
 		err = errors.New("no folder")
 	}
 	if err != nil {
@@ -94,112 +107,104 @@ func isStore(dir string) error {
 }
 
 // isFree tells whether a folder holds nothing that a backup replaces: it may be somebody's store.
-func isFree(dir string) error {
+func isFree(disk vfs.Disk, dir string) error {
 	p := store.Params{Dir: dir}.WithDefaults()
-	for _, name := range append(replaced(p), p.CommitLogDir, p.ConsumeQueueDir(), p.AbortPath()) {
-		switch _, err := os.Lstat(name); {
+	names := append(built(p), p.CommitLogDir, p.AbortPath())
+	for _, name := range beside {
+		names = append(names, path.Join(dir, name))
+	}
+	for _, name := range names {
+		switch _, err := disk.Stat(name); {
 		case err == nil:
 			return fmt.Errorf("%s is there, without %s: %w", name, listName, ErrNotBackup)
-		case !errors.Is(err, os.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
 	}
 	return nil
 }
 
-func copyLocked(ctx context.Context, p store.Params, to string, l *list, tell Progress) (done Done, err error) {
-	if err := os.MkdirAll(to, 0o750); err != nil {
+// copyLocked brings the copy to where it is whole, and has to be recovered.
+func (r *run) copyLocked(ctx context.Context) (done Done, err error) {
+	if err := r.MkdirAll(r.to); err != nil {
 		return Done{}, err
 	}
-	lock, err := vfs.New().Lock(store.Params{Dir: to}.LockPath())
+	lock, err := r.Lock(store.Params{Dir: r.to}.LockPath())
 	if err != nil {
 		return Done{}, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	names, err := segmentNames(p)
+	names, err := segmentNames(r.Disk, r.from)
 	if err == nil && len(names) == 0 {
-		err = keepsNoLog(p, to)
+		err = r.keepsNoLog()
 	}
 	if err == nil {
-		err = l.losesNothing(p, to)
+		err = r.losesNothing()
+	}
+	if err == nil {
+		err = r.begin()
 	}
 	if err != nil {
 		return Done{}, err
 	}
-	l.Source, l.Unfinished, l.Begun = p.Dir, true, time.Now().UnixNano()
-	if err := l.write(to); err != nil {
+	c := copied{now: map[string]bool{}}
+	if err := r.stage(ctx, &c); err != nil {
 		return Done{}, err
 	}
-	if err := copyAround(ctx, p.Dir, to); err != nil {
+	if err := r.replace(); err != nil {
 		return Done{}, err
 	}
-	return copyLog(ctx, p, to, l, tell)
+	if err := r.expire(c.names); err != nil {
+		return Done{}, err
+	}
+	p := r.from
+	p.Dir = r.to
+	names, err = segmentNames(r.Disk, p)
+	for _, name := range names {
+		if c.now[name] {
+			done.Copied++
+		}
+	}
+	done.Segments = len(names)
+	return done, err
 }
 
-// replaced are the files and folders beside log and queues that each backup replaces.
-func replaced(p store.Params) []string {
-	promoted := filepath.Join(p.Dir, promotedName)
-	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath(), p.FloorsPath(), metadata.Backup(p.FloorsPath()), p.UnprovenQueuesPath(),
-		p.ConfigDir(), filepath.Join(p.Dir, "extensions"), promoted, metadata.Backup(promoted)}
+// begin notes that a run has begun. The copy is then what a crash leaves: with abort, and without a checkpoint, so that whoever opens it compares
+// all queues with all of the log, which may have more than they.
+func (r *run) begin() error {
+	if r.list.Staged != nil { // the last run has ended half-way through that
+		if err := r.replace(); err != nil {
+			return err
+		}
+	}
+	if !r.list.Unfinished {
+		r.list.Whole = r.list.LogEnd > 0
+	}
+	r.list.Source, r.list.Unfinished, r.list.Begun = r.from.Dir, true, time.Now().UnixNano()
+	if err := r.list.write(r.Disk, r.to); err != nil {
+		return err
+	}
+	p := store.Params{Dir: r.to}
+	if err := checkpoint.SetAbort(r.Disk, p.AbortPath()); err != nil {
+		return err
+	}
+	for _, name := range built(p) {
+		if err := removeTree(r.Disk, name); err != nil {
+			return err
+		}
+	}
+	return r.MkdirAll(path.Join(r.to, logName))
 }
 
-// configName is the folder of the JSON files below a store, or a copy.
-const configName = "config"
-
-// copyAround copies what is beside the log, in the order in which none of it speaks of more than what comes after it. The copy is what a crash
-// leaves from the beginning on: with abort, and without a checkpoint, so that whoever opens it compares all queues with all of the log.
-func copyAround(ctx context.Context, from, to string) error {
-	gone := store.Params{Dir: to}
-	if err := makeAbort(to); err != nil {
-		return err
-	}
-	for _, name := range replaced(gone) {
-		if err := os.RemoveAll(name); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{configName, "extensions"} {
-		if err := copyDurably(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
-			return err
-		}
-	}
-	floors, unproven := filepath.Base(gone.FloorsPath()), filepath.Base(gone.UnprovenQueuesPath())
-	for _, name := range []string{promotedName, metadata.Backup(promotedName), metadata.Backup(floors), floors, unproven} {
-		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
-			return err
-		}
-	}
-	if err := copyTree(ctx, filepath.Join(from, "consumequeue"), filepath.Join(to, "consumequeue")); err != nil {
-		return err
-	}
-	// Again: they may say now where queues go on that were deleted before they were copied, and that what was copied is not to be believed.
-	for _, name := range []string{metadata.Backup(floors), floors, unproven} {
-		if err := copyRegular(ctx, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
-			return err
-		}
-	}
-	// Again, behind the floors: the offsets of a topic that they say was deleted must not meet the queues of its next life.
-	if err := copyDurably(ctx, filepath.Join(from, configName), filepath.Join(to, configName)); err != nil {
-		return err
-	}
-	return syncDir(to)
-}
-
-func makeAbort(dir string) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	abort, err := os.Create(store.Params{Dir: dir}.AbortPath())
-	if err != nil {
-		return err
-	}
-	return errors.Join(abort.Sync(), abort.Close(), syncDir(dir))
+// built are the files and folders of a copy that its recovery makes.
+func built(p store.Params) []string {
+	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath()}
 }
 
 // recoverCopy does for the copy what the start after a crash does, and leaves it as a clean stop would. Heard, if not nil, is told what is found.
-func recoverCopy(p store.Params, to string, done *Done, heard func(store.Event)) error {
-	p.Dir, p.CommitLogDir = filepath.ToSlash(to), ""
-	s, err := store.Open(vfs.New(), p, store.Options{RebuildIndex: true, Events: heard})
+func recoverCopy(disk vfs.Disk, p store.Params, to string, done *Done, heard func(store.Event)) error {
+	p.Dir, p.CommitLogDir = to, ""
+	s, err := store.Open(disk, p, store.Options{RebuildIndex: true, Events: heard})
 	if err != nil {
 		return fmt.Errorf("recover the copy: %w", err)
 	}

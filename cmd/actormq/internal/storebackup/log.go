@@ -1,14 +1,12 @@
 package storebackup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 
 	"github.com/actormq/actormq/segments"
@@ -20,104 +18,122 @@ import (
 // logName is the folder of the commit log below a store, or a copy.
 const logName = "commitlog"
 
-// copyLog copies the commit log: whole files that the last run has are kept, the last one is copied up to its last whole record.
-func copyLog(ctx context.Context, p store.Params, to string, l *list, tell Progress) (Done, error) {
-	names, end, err := written(p)
-	if err != nil {
-		return Done{}, err
+// copied is what is in the copy of a log.
+type copied struct {
+	names []string        // its files
+	now   map[string]bool // those that were copied in this run
+	end   int64           // physical offset behind the last record
+	last  string          // checksum of the last file up to there
+}
+
+// copyLog copies the commit log: whole files that the last run has are kept, the last one is copied up to its last whole record. It removes nothing.
+func (r *run) copyLog(ctx context.Context, c *copied) error {
+	names, end, err := written(r.Disk, r.from)
+	if err != nil || len(names) == 0 {
+		return err
 	}
-	if err := l.expire(to, names); err != nil {
-		return Done{}, err
-	}
-	if err := os.MkdirAll(filepath.Join(to, logName), 0o750); err != nil {
-		return Done{}, err
-	}
-	var done Done
+	c.names, c.last = names, ""
 	last := len(names) - 1
 	for i, name := range names {
-		tell.files(i, len(names), p.SegmentBytes)
-		from, copied := filepath.Join(p.Dir, logName, name), filepath.Join(to, logName, name)
-		if _, err := os.Stat(copied); l.Segments[name] != "" && err == nil {
+		r.tell.files(i, len(names), r.from.SegmentBytes)
+		from, to := path.Join(r.from.Dir, logName, name), path.Join(r.to, logName, name)
+		if _, err := r.Stat(to); r.list.Segments[name] != "" && err == nil {
 			continue
 		}
 		n := int64(-1)
 		if i == last {
 			n = end
 		}
-		sum, err := copyFile(ctx, from, copied, n)
+		sum, err := copyFile(ctx, r.Disk, from, to, n)
 		if errors.Is(err, fs.ErrNotExist) && i < last { // it has expired, and so has what was in front of it
-			done.Copied = 0
-			if err := l.expire(to, names[i+1:]); err != nil {
-				return done, err
-			}
+			c.names = names[i+1:]
 			continue
 		}
 		if err != nil {
-			return done, err
+			return err
 		}
-		done.Copied++
+		c.now[name], c.last = true, sum
 		if i < last {
-			l.Segments[name] = sum
-			if err := l.write(to); err != nil {
-				return done, err
+			r.list.Segments[name] = sum
+			if err := r.list.write(r.Disk, r.to); err != nil {
+				return err
 			}
 		}
 	}
-	p.Dir = to
-	all, err := segmentNames(p)
-	done.Segments = len(all)
-	return done, errors.Join(err, syncDir(filepath.Join(to, logName)))
+	start, err := segments.ParseName(names[last])
+	c.end = start + end
+	return errors.Join(err, r.SyncDir(path.Join(r.to, logName)))
 }
 
-// expire removes what the store has no more, and nothing else but parts of copies: a file that it lacks behind its first one is lost there, and the copy
-// of it may be the only one.
-func (l *list) expire(to string, names []string) error {
-	maps.DeleteFunc(l.Segments, func(name, _ string) bool { return len(names) == 0 || name < names[0] })
-	keep := append(slices.Collect(maps.Keys(l.Segments)), names...)
-	return errors.Join(removeOthers(filepath.Join(to, logName), keep), l.write(to))
+// expire removes what the copy has no more, and nothing else but parts of copies: a file that the store lacks behind its first one is lost there, and
+// the copy of it may be the only one.
+func (r *run) expire(names []string) error {
+	maps.DeleteFunc(r.list.Segments, func(name, _ string) bool { return len(names) == 0 || name < names[0] })
+	if err := r.list.write(r.Disk, r.to); err != nil { // before: what it names has to be there
+		return err
+	}
+	dir := path.Join(r.to, logName)
+	entries, err := vfs.ListIfThere(r.Disk, dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if r.list.Segments[e.Name] != "" || slices.Contains(names, e.Name) {
+			continue
+		}
+		if err := removeTree(r.Disk, path.Join(dir, e.Name)); err != nil {
+			return err
+		}
+	}
+	return r.SyncDir(dir)
 }
 
 // losesNothing refuses to copy a store over a backup that has messages which the store has not: one that was begun anew on an empty disk, or
 // whose log has lost its end. What a node has stored that was started on the backup is lost too.
-func (l *list) losesNothing(p store.Params, to string) error {
-	end, err := logEnd(p)
+func (r *run) losesNothing() error {
+	end, err := logEnd(r.Disk, r.from)
 	if err != nil {
 		return err
 	}
-	has := l.LogEnd
-	for name := range l.Segments {
+	has := r.list.LogEnd
+	for name := range r.list.Segments {
 		if start, err := segments.ParseName(name); err == nil {
-			has = max(has, start+p.SegmentBytes)
+			has = max(has, start+r.from.SegmentBytes)
 		}
 	}
 	if end < has {
-		return fmt.Errorf("%w: the log of %s ends at %d, that of %s at %d: name another folder", ErrLoses, p.Dir, end, to, has)
+		return fmt.Errorf("%w: the log of %s ends at %d, that of %s at %d: name another folder", ErrLoses, r.from.Dir, end, r.to, has)
 	}
-	if other, err := l.isOfAnother(p, to); other || err != nil {
-		return cmp.Or(err, fmt.Errorf("%w: the log of %s does not begin as that of %s: name another folder", ErrLoses, p.Dir, to))
+	other, err := r.isOfAnother()
+	if err != nil {
+		return err
 	}
-	if l.LogEnd == 0 || l.Unfinished {
+	if other {
+		return fmt.Errorf("%w: the log of %s does not begin as that of %s: name another folder", ErrLoses, r.from.Dir, r.to)
+	}
+	if r.list.LogEnd == 0 || r.list.Unfinished {
 		return nil
 	}
-	p.Dir = to
-	if end, err = logEnd(p); err == nil && end > l.LogEnd {
-		err = fmt.Errorf("%w: the log of %s ended at %d, and ends at %d, as when a node runs there: name another folder", ErrLoses, to, l.LogEnd, end)
+	p := r.from
+	p.Dir = r.to
+	if end, err = logEnd(r.Disk, p); err == nil && end > r.list.LogEnd {
+		err = fmt.Errorf("%w: the log of %s ended at %d, and ends at %d, as when a node runs there: name another folder", ErrLoses, r.to, r.list.LogEnd, end)
 	}
 	return err
 }
 
 // isOfAnother tells whether a backup is of another store: no file of it begins as that of the store does.
-func (l *list) isOfAnother(p store.Params, to string) (other bool, err error) {
-	names, err := segmentNames(p)
+func (r *run) isOfAnother() (other bool, err error) {
+	names, err := segmentNames(r.Disk, r.from)
 	if err != nil {
 		return false, err
 	}
 	for _, name := range names {
-		if l.sum(name) == "" {
+		if !r.list.knows(name) {
 			continue
 		}
-		is, err := firstBytes(filepath.Join(p.Dir, logName, name))
-		was, copyErr := firstBytes(filepath.Join(to, logName, name))
+		is, err := firstBytes(r.Disk, path.Join(r.from.Dir, logName, name))
+		was, copyErr := firstBytes(r.Disk, path.Join(r.to, logName, name))
 		switch err = errors.Join(err, copyErr); {
 		case errors.Is(err, fs.ErrNotExist) || err == nil && was == [64]byte{}: // there was no record
 		case err != nil:
@@ -132,8 +148,8 @@ func (l *list) isOfAnother(p store.Params, to string) (other bool, err error) {
 }
 
 // firstBytes are those of a file's first record up to its store timestamp, which no two have in common.
-func firstBytes(name string) (b [64]byte, err error) {
-	f, err := os.Open(name)
+func firstBytes(disk vfs.Disk, name string) (b [64]byte, err error) {
+	f, err := disk.Open(name, false)
 	if err != nil {
 		return b, err
 	}
@@ -142,8 +158,8 @@ func firstBytes(name string) (b [64]byte, err error) {
 }
 
 // logEnd is the physical offset behind the last record of a log, or behind a file that is damaged.
-func logEnd(p store.Params) (int64, error) {
-	names, end, err := written(p)
+func logEnd(disk vfs.Disk, p store.Params) (int64, error) {
+	names, end, err := written(disk, p)
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
@@ -152,13 +168,13 @@ func logEnd(p store.Params) (int64, error) {
 }
 
 // written are the files of the log that have records, the first one in any case, and where the last record of the last one ends.
-func written(p store.Params) (names []string, end int64, err error) {
-	if names, err = segmentNames(p); err != nil || len(names) == 0 {
+func written(disk vfs.Disk, p store.Params) (names []string, end int64, err error) {
+	if names, err = segmentNames(disk, p); err != nil || len(names) == 0 {
 		return nil, 0, err
 	}
 	last := len(names) - 1
 	for ; last >= 0; last-- { // RocketMQ prepares files behind the end
-		if end, err = lastRecord(filepath.Join(p.Dir, logName, names[last])); err != nil {
+		if end, err = lastRecord(disk, path.Join(p.Dir, logName, names[last])); err != nil {
 			return nil, 0, err
 		}
 		if end > 0 || last == 0 {
@@ -169,21 +185,20 @@ func written(p store.Params) (names []string, end int64, err error) {
 }
 
 // keepsNoLog refuses to copy a store without a log over a backup that has one: its disk may not be mounted.
-func keepsNoLog(p store.Params, to string) error {
-	entries, err := os.ReadDir(filepath.Join(to, logName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (r *run) keepsNoLog() error {
+	entries, err := vfs.ListIfThere(r.Disk, path.Join(r.to, logName))
+	if err != nil {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("%w: %s has no file, and the backup has %d: is its disk mounted?", ErrNoStore, filepath.Join(p.Dir, logName), len(entries))
+		return fmt.Errorf("%w: %s has no file, and the backup has %d: is its disk mounted?", ErrNoStore, path.Join(r.from.Dir, logName), len(entries))
 	}
 	return nil
 }
 
 // segmentNames are the files of the log, in its order. What is no segment by its name is left out; a link to one on another disk is one.
-func segmentNames(p store.Params) ([]string, error) {
-	dir := filepath.Join(p.Dir, logName)
-	entries, err := vfs.ListIfThere(vfs.New(), dir)
+func segmentNames(disk vfs.Disk, p store.Params) ([]string, error) {
+	entries, err := vfs.ListIfThere(disk, path.Join(p.Dir, logName))
 	if err != nil {
 		return nil, err
 	}
@@ -196,24 +211,9 @@ func segmentNames(p store.Params) ([]string, error) {
 	return names, nil
 }
 
-func removeOthers(dir string, keep []string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if !slices.Contains(keep, e.Name()) {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // lastRecord finds the end of the last whole record in a file that is being written to.
-func lastRecord(name string) (int64, error) {
-	f, err := vfs.New().Open(name, false)
+func lastRecord(disk vfs.Disk, name string) (int64, error) {
+	f, err := disk.Open(name, false)
 	if err != nil {
 		return 0, err
 	}

@@ -1,46 +1,53 @@
 package storebackup
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
+	"path"
+	"reflect"
 
 	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // listName is the file with the checksums.
 const listName = "backup.json"
 
-// promotedName is the file that says that a slave was promoted; a store that is restored still is its own master.
-const promotedName = "promoted.json"
-
 // list is what backup.json holds.
 type list struct {
 	Source   string            `json:"source"`
 	Segments map[string]string `json:"segments"` // commit-log files that will not change: their SHA-256
-	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them.
+	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them, or as they are
+	// when they are copied up to LogEnd.
 	Last map[string]string `json:"last,omitempty"`
-	// LogEnd is where the log of the last copy that was finished ends, as logEnd finds it; 0: not known.
+	// LogEnd is where the log of the last copy ends that is whole, as logEnd finds it; 0: not known.
 	LogEnd int64 `json:"logEnd,omitempty"`
+	// First is the first file of its log; empty: whichever there is.
+	First string `json:"first,omitempty"`
 	// Begun tells runs apart: when the last one began, in ns since 1970.
 	Begun int64 `json:"begun,omitempty"`
-	// Unfinished: the copy has not all yet, or is not recovered.
+	// Unfinished: the last run has not all yet, or the copy is not recovered.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Whole: what the copy has up to LogEnd is whole though the run is unfinished: it is that of the run before, or is not recovered only.
+	Whole bool `json:"whole,omitempty"`
+	// Staged are the names in the folder nextName that take, or have taken, the place of those beside it, when the last run
+	// has all and is to put it there; nil: it is not.
+	Staged []string `json:"staged"`
 
 	failed error // of writing the list while the copy is recovered
 }
 
-func readList(dir string) (list, error) {
+func readList(disk vfs.Disk, dir string) (list, error) {
 	l := list{Segments: map[string]string{}}
-	text, err := os.ReadFile(filepath.Join(dir, listName))
+	text, err := readFile(disk, path.Join(dir, listName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
@@ -56,47 +63,74 @@ func readList(dir string) (list, error) {
 	return l, nil
 }
 
+func readFile(disk vfs.Disk, name string) ([]byte, error) {
+	f, err := disk.Open(name, false)
+	if err != nil {
+		return nil, err
+	}
+	size, err := f.Size()
+	text := make([]byte, size)
+	if err == nil {
+		_, err = f.ReadAt(text, 0)
+	}
+	if errors.Is(err, io.EOF) { // it is empty
+		err = nil
+	}
+	return text, errors.Join(err, f.Close())
+}
+
 // goesOn fails when a run has begun in a folder since the list was read, or written.
-func (l *list) goesOn(dir string) error {
-	now, err := readList(dir)
+func (l *list) goesOn(disk vfs.Disk, dir string) error {
+	now, err := readList(disk, dir)
 	if err == nil && now.Begun != l.Begun {
 		err = fmt.Errorf("%s: %w: another one has begun there", dir, ErrUnfinished)
 	}
 	return err
 }
 
+// stays fails when the list has changed since it was read.
+func (l *list) stays(disk vfs.Disk, dir string) error {
+	now, err := readList(disk, dir)
+	if err == nil && !reflect.DeepEqual(now, *l) {
+		err = fmt.Errorf("%s: %w: one was being taken there", dir, ErrUnfinished)
+	}
+	return err
+}
+
 // dropChanged hears the recovery of a copy, and forgets the checksums of files that it is about to change, before it does: if it ends there the next run
 // must not take what it has left for what was copied.
-func (l *list) dropChanged(p store.Params, dir string) func(store.Event) {
+func (l *list) dropChanged(p store.Params, disk vfs.Disk, dir string) func(store.Event) {
 	return func(e store.Event) {
 		from, to := e.From, e.To
 		switch e.What {
 		case store.FoundHole:
 		case store.RemovedSegment: // the one in front may be cut next
-			start, _ := segments.ParseName(filepath.Base(e.Path)) // the store's own name of it
+			start, _ := segments.ParseName(path.Base(e.Path)) // the store's own name of it
 			from, to = start-1, math.MaxInt64
 		default:
 			return
 		}
-		before := len(l.Segments)
-		maps.DeleteFunc(l.Segments, func(name, _ string) bool {
-			start, err := segments.ParseName(name)
-			return err != nil || start < to && start+p.SegmentBytes > from
-		})
-		if len(l.Segments) != before {
-			l.failed = errors.Join(l.failed, l.write(dir))
+		before := len(l.Segments) + len(l.Last)
+		for _, sums := range []map[string]string{l.Segments, l.Last} {
+			maps.DeleteFunc(sums, func(name, _ string) bool {
+				start, err := segments.ParseName(name)
+				return err != nil || start < to && start+p.SegmentBytes > from
+			})
+		}
+		if len(l.Segments)+len(l.Last) != before {
+			l.failed = errors.Join(l.failed, l.write(disk, dir))
 		}
 	}
 }
 
 // sumLast takes the checksums of the files that Segments does not have, of a copy that is whole, and notes where its log ends.
-func (l *list) sumLast(ctx context.Context, p store.Params, dir string) error {
+func (l *list) sumLast(ctx context.Context, disk vfs.Disk, p store.Params, dir string) error {
 	p.Dir = dir
-	names, err := segmentNames(p)
+	names, err := segmentNames(disk, p)
 	if err = errors.Join(err, l.failed); err != nil {
 		return err
 	}
-	if l.LogEnd, err = logEnd(p); err != nil {
+	if l.LogEnd, err = logEnd(disk, p); err != nil {
 		return err
 	}
 	l.Last = map[string]string{}
@@ -104,41 +138,33 @@ func (l *list) sumLast(ctx context.Context, p store.Params, dir string) error {
 		if l.Segments[name] != "" {
 			continue
 		}
-		if l.Last[name], err = sumFile(ctx, filepath.Join(dir, logName, name)); err != nil {
+		if l.Last[name], err = sumFile(ctx, disk, path.Join(dir, logName, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sum is the checksum of a file of the log, empty when none was taken.
-func (l *list) sum(name string) string { return cmp.Or(l.Segments[name], l.Last[name]) }
+// knows tells whether a checksum of a file of the log was taken.
+func (l *list) knows(name string) bool { return l.Segments[name] != "" || l.Last[name] != "" }
 
-// write replaces the file as a whole.
-func (l list) write(dir string) error {
-	text, err := json.MarshalIndent(l, "", " ")
-	if err != nil {
-		return err
+// isSum tells whether a file of the log has a checksum that was taken of it, or there is none. Cut: of a file that is not copied to its end.
+func (l *list) isSum(name, sum string, cut bool) bool {
+	whole, last := l.Segments[name], l.Last[name]
+	if cut {
+		whole = ""
 	}
-	name := filepath.Join(dir, listName)
-	f, err := os.Create(name + ".tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	if err := os.Rename(name+".tmp", name); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return whole == "" && last == "" || sum == whole || sum == last
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+// write replaces the file as a whole. When it returns nil that survives a power cut.
+func (l *list) write(disk vfs.Disk, dir string) error {
+	text, err := json.MarshalIndent(l, "", " ")
+	if err == nil {
+		err = checkpoint.Replace(disk, path.Join(dir, listName), append(text, '\n'))
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err != nil {
+		return fmt.Errorf("write the checksums of the backup: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,203 @@
+package storebackup
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/memfs"
+)
+
+// seeds are the power cuts that are tried at each place.
+const seeds = 4
+
+// atEach has a function called in front of each operation that changes what is below a folder.
+func atEach(disk *memfs.Disk, dir string, do func(at int, op memfs.Op)) {
+	at := 0
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind.Changes() && strings.HasPrefix(op.Name, dir) {
+			at++
+			do(at, op)
+		}
+		return nil
+	})
+}
+
+// scene is a store whose backup is taken.
+type scene struct {
+	again    bool // there is one of what it was
+	messages int  // that it gets each time
+}
+
+var scenes = []scene{{false, 100}, {true, 100}, {true, 10}}
+
+// make makes the disk; one is what is restored before the backup is taken, if it can be, two what is restored then.
+func (s scene) make(t *testing.T) (disk *memfs.Disk, one, two string) {
+	t.Helper()
+	disk = memfs.New()
+	grow(t, disk, "one", s.messages)
+	if s.again {
+		backUp(t, disk)
+		one = mustRestore(t, disk)
+		grow(t, disk, "two", s.messages)
+		for _, name := range []string{configName + "/one.json", promotedName} {
+			remove(t, disk, path.Join(source, name))
+		}
+	}
+	if s.again && s.messages == 100 { // and its first file has expired
+		remove(t, disk, path.Join(source, logName, segments.Name(0)))
+	}
+	after := disk.Clone()
+	backUp(t, after)
+	two = mustRestore(t, after)
+	require.NotEqual(t, one, two)
+	return disk, one, two
+}
+
+func remove(t *testing.T, disk *memfs.Disk, name string) {
+	t.Helper()
+	require.NoError(t, disk.Remove(name))
+	require.NoError(t, disk.SyncDir(path.Dir(name)))
+}
+
+// TestAPowerCutAnywhereInABackup leaves what the copy had, or all of the store; of the first one it may leave what says that it is not complete.
+func TestAPowerCutAnywhereInABackup(t *testing.T) {
+	for _, s := range scenes {
+		disk, one, two := s.make(t)
+		seen := map[string]int{}
+		atEach(disk, dest, func(at int, op memfs.Op) {
+			for seed := range seeds {
+				cut := disk.Crash(uint64(at*seeds + seed))
+				found, err := restored(t, cut)
+				if err != nil {
+					require.False(t, s.again, "%d %v: %v", at, op, err)
+					require.True(t, saysSo(err), "%d %v: %v", at, op, err)
+				} else {
+					require.Contains(t, []string{one, two}, found, "%d %v", at, op)
+				}
+				seen[found]++
+				if seed == at%(4*seeds) {
+					backUp(t, cut)
+					require.Equal(t, two, mustRestore(t, cut), "%d %v", at, op)
+				}
+			}
+		})
+		backUp(t, disk)
+		require.Len(t, seen, 2, "cuts before and behind the moment at which the copy is another")
+	}
+}
+
+// TestABackupThatIsTakenSurvivesAPowerCut with every name that it has.
+func TestABackupThatIsTakenSurvivesAPowerCut(t *testing.T) {
+	for _, s := range scenes {
+		disk, _, two := s.make(t)
+		backUp(t, disk)
+		want := names(t, disk, dest)
+		for seed := range uint64(50) {
+			cut := disk.Crash(seed)
+			require.Equal(t, want, names(t, cut, dest), "seed %d", seed)
+			require.Equal(t, two, mustRestore(t, cut), "seed %d", seed)
+		}
+	}
+}
+
+// TestAPowerCutAnywhereInARestore leaves a store that is whole, or one that does not start, or none.
+func TestAPowerCutAnywhereInARestore(t *testing.T) {
+	disk, _, two := scene{true, 100}.make(t)
+	backUp(t, disk)
+	whole := 0
+	atEach(disk, back, func(at int, op memfs.Op) {
+		for seed := range seeds {
+			cut := disk.Crash(uint64(at*seeds + seed))
+			if _, err := cut.Stat(path.Join(back, logName)); err == nil {
+				require.Equal(t, two, picture(t, cut, back), "%d %v", at, op)
+				whole++
+				continue
+			}
+			if _, err := cut.Stat(path.Join(back, logName+".part")); err != nil {
+				continue
+			}
+			_, err := store.Open(cut, params(back), store.Options{})
+			require.ErrorIs(t, err, store.ErrNoLog, "%d %v", at, op)
+		}
+	})
+	_, err := Restore(t.Context(), disk, params(dest), back, nil)
+	require.NoError(t, err)
+	require.NotZero(t, whole)
+	want := names(t, disk, back)
+	for seed := range uint64(50) {
+		cut := disk.Crash(seed)
+		require.Equal(t, want, names(t, cut, back), "seed %d", seed)
+		require.Equal(t, two, picture(t, cut, back), "seed %d", seed)
+	}
+}
+
+// TestADiskThatIsFullAnywhereInABackup, from some operation on: what the copy had can be restored, and the next backup is whole.
+func TestADiskThatIsFullAnywhereInABackup(t *testing.T) {
+	for _, s := range scenes {
+		before, one, two := s.make(t)
+		for k := 1; ; k++ {
+			disk, at := before.Clone(), 0
+			disk.Inject(func(op memfs.Op) error {
+				switch op.Kind {
+				case memfs.KindCreate, memfs.KindWrite, memfs.KindTruncate, memfs.KindAllocate, memfs.KindMkdir:
+					if at++; at >= k {
+						return vfs.ErrNoSpace
+					}
+				}
+				return nil
+			})
+			_, err := Backup(t.Context(), disk, params(source), dest, nil)
+			disk.Inject(nil)
+			if err == nil {
+				require.Greater(t, k, 20)
+				break
+			}
+			require.ErrorIs(t, err, vfs.ErrNoSpace)
+			found, err := restored(t, disk)
+			if err != nil {
+				require.True(t, !s.again && saysSo(err), "%d: %v", k, err)
+			} else {
+				require.Contains(t, []string{one, two}, found, "%d", k)
+			}
+			backUp(t, disk)
+			require.Equal(t, two, mustRestore(t, disk), "%d", k)
+		}
+	}
+}
+
+// TestAnyErrorOfTheDiskEndsABackup, and what the copy had can be restored.
+func TestAnyErrorOfTheDiskEndsABackup(t *testing.T) {
+	before, one, two := scene{true, 100}.make(t)
+	broken := errors.New("broken")
+	for k := 1; ; k++ {
+		disk, at := before.Clone(), 0
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind.Changes() {
+				if at++; at == k {
+					return broken
+				}
+			}
+			return nil
+		})
+		_, err := Backup(t.Context(), disk, params(source), dest, nil)
+		disk.Inject(nil)
+		if at < k {
+			require.NoError(t, err)
+			return
+		}
+		want := []string{one, two}
+		if err == nil { // recovery can do without what has failed
+			want = want[1:]
+		}
+		for seed := range uint64(2) {
+			require.Contains(t, want, mustRestore(t, disk.Crash(seed)), "%d: %v", k, err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package storebackup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/actormq/actormq/segments/metadata"
+	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/segments/vfs"
+)
+
+// nextName is the folder below a copy in which a run puts what is beside the log, until it has all.
+const nextName = "backup.next"
+
+// The names below a store, or a copy, that speak of its log.
+const (
+	queuesName   = "consumequeue"
+	configName   = "config"
+	promotedName = "promoted.json" // a slave was promoted; a store that is restored still is its own master
+)
+
+var (
+	floorsName   = path.Base(store.Params{}.FloorsPath())
+	unprovenName = path.Base(store.Params{}.UnprovenQueuesPath())
+
+	// beside is what each backup replaces beside the log: the queues first, so that there is no start without the log where some of it is.
+	beside = []string{
+		queuesName, unprovenName, metadata.Backup(floorsName), floorsName, configName, "extensions", promotedName, metadata.Backup(promotedName),
+	}
+)
+
+// passes bounds how often the files are copied again that are of another moment than the floors.
+const passes = 10
+
+// stage copies all that the store has: the log to its place, where it only adds to what is there, all else to a folder of its own.
+func (r *run) stage(ctx context.Context, c *copied) error {
+	next := path.Join(r.to, nextName)
+	if err := removeTree(r.Disk, next); err != nil {
+		return err
+	}
+	if err := r.Mkdir(next); err != nil {
+		return err
+	}
+	// Before the queues and, if it is there then, behind them: that what was copied is not to be believed.
+	if err := r.take(ctx, copyThere, unprovenName, queuesName, unprovenName); err != nil {
+		return err
+	}
+	if err := r.takeMoment(ctx, c); err != nil {
+		return err
+	}
+	staged := []string{}
+	for _, name := range beside {
+		_, err := r.Stat(path.Join(next, name))
+		if err == nil {
+			staged = append(staged, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := errors.Join(r.SyncDir(next), r.SyncDir(r.to)); err != nil {
+		return err
+	}
+	r.list.Staged = staged
+	r.list.LogEnd, r.list.First, r.list.Last = c.end, "", nil
+	if len(c.names) > 0 {
+		r.list.First, r.list.Last = c.names[0], map[string]string{c.names[len(c.names)-1]: c.last}
+	}
+	return r.list.write(r.Disk, r.to)
+}
+
+// takeMoment copies the floors, then the configuration, then the log: none speaks of more than what comes after it. They are of one moment when the
+// floors have not changed until the log was copied: what they note of a deleted topic tells the offsets of its queues from those of its next
+// life, and both must be of the same life as the end of the log is.
+func (r *run) takeMoment(ctx context.Context, c *copied) error {
+	floors := path.Join(r.from.Dir, floorsName)
+	for range passes {
+		before, err := r.textOf(floors)
+		if err != nil {
+			return err
+		}
+		if err := r.take(ctx, copyThere, metadata.Backup(floorsName), floorsName); err != nil {
+			return err
+		}
+		if err := r.take(ctx, copyAnew, configName, "extensions", promotedName, metadata.Backup(promotedName)); err != nil {
+			return err
+		}
+		if err := r.copyLog(ctx, c); err != nil {
+			return err
+		}
+		now, err := r.textOf(floors)
+		if err != nil {
+			return err
+		}
+		taken, err := r.textOf(path.Join(r.to, nextName, floorsName))
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(before, now) && bytes.Equal(before, taken) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: queues of %s were deleted while it was copied, %d times: take it again, it goes on from here", ErrUnfinished, r.from.Dir, passes)
+}
+
+// textOf is the content of a file, empty when it is not there.
+func (r *run) textOf(name string) ([]byte, error) {
+	text, err := readFile(r.Disk, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// copyFunc is copyThere or copyAnew.
+type copyFunc func(ctx context.Context, disk vfs.Disk, from, to string) error
+
+// take copies what has these names below the store.
+func (r *run) take(ctx context.Context, do copyFunc, names ...string) error {
+	for _, name := range names {
+		if err := do(ctx, r.Disk, path.Join(r.from.Dir, name), path.Join(r.to, nextName, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace puts what is staged in the place of what is beside the log of the copy. It may have been ended half-way before: a staged name that is not in
+// its folder any more is where it belongs.
+func (r *run) replace() error {
+	next := path.Join(r.to, nextName)
+	for _, name := range beside {
+		from, to := path.Join(next, name), path.Join(r.to, name)
+		staged := slices.Contains(r.list.Staged, name)
+		_, err := r.Stat(from)
+		switch there := err == nil; {
+		case !there && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case staged && !there:
+			continue
+		}
+		if err := removeTree(r.Disk, to); err != nil {
+			return err
+		}
+		if !staged {
+			continue
+		}
+		if err := r.Rename(from, to); err != nil {
+			return err
+		}
+	}
+	if err := r.SyncDir(r.to); err != nil {
+		return err
+	}
+	r.list.Staged, r.list.Whole = nil, true
+	if err := r.list.write(r.Disk, r.to); err != nil {
+		return err
+	}
+	return removeTree(r.Disk, next)
+}

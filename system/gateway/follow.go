@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,7 @@ func (n *Node) startFollowing() error {
 	call, end := n.cfg.Join.Connect(func(string) {})
 	t := &taken{Node: n, gone: map[string]struct{}{}}
 	steps := []ha.SyncStep{
-		{What: "topics", Do: n.taking(call, remoting.RequestGetAllTopicConfig, t.takeTopics)},
+		{What: "topics", Do: t.clearing(n.taking(call, remoting.RequestGetAllTopicConfig, t.takeTopics))},
 		{What: "consumer offsets", Do: n.taking(call, remoting.RequestGetAllConsumerOffset, n.takeOffsets)},
 		{What: "subscription groups", Do: n.taking(call, remoting.RequestGetAllSubscriptionGroupConfig, n.takeGroups)},
 	}
@@ -83,33 +84,44 @@ type taken struct {
 	delays []byte              // its delay offsets, as they were last saved
 }
 
-// takeTopics takes over the topics, and deletes the queues and offsets of those that the master has no more. What could not be deleted
-// is tried again with the next round.
+// clearing takes the topics, and then deletes the queues and offsets of those that the master has no more, also when it does not answer any more:
+// in the round of a promotion it is the last occasion. What could not be deleted is tried again with the next round.
+func (t *taken) clearing(take func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := take(ctx)
+		for name := range t.gone {
+			if _, there := t.broker.Topics.Lookup(name); there && err != nil {
+				continue // the table without it may be on its way
+			}
+			if failed := t.clearTopic(ctx, name); failed != nil {
+				return errors.Join(err, failed)
+			}
+			delete(t.gone, name)
+		}
+		return err
+	}
+}
+
+// takeTopics takes over the topics, and notes those that the master has no more.
 func (t *taken) takeTopics(ctx context.Context, body []byte) error {
 	var table metadata.TopicTable
 	if err := metadata.Parse(body, &table); err != nil {
 		return fmt.Errorf("topics of the master: %w", err)
 	}
-	if before := t.broker.Topics.Table(); before.DataVersion != table.DataVersion {
-		if err := t.forget(ctx, before.DeletedSince(table.Deleted)); err != nil {
-			return err
-		}
-		for name := range before.Topics { // noted first: a round that is cut short may leave the table to be taken
-			if _, there := table.Topics[name]; !there {
-				t.gone[name] = struct{}{}
-			}
-		}
-		if _, err := t.broker.Topics.Replace(ctx, body); err != nil {
-			return err
+	before := t.broker.Topics.Table()
+	if before.DataVersion == table.DataVersion {
+		return nil
+	}
+	if err := t.forget(ctx, before.DeletedSince(table.Deleted)); err != nil {
+		return err
+	}
+	for name := range before.Topics { // noted first: a round that is cut short may leave the table to be taken
+		if _, there := table.Topics[name]; !there {
+			t.gone[name] = struct{}{}
 		}
 	}
-	for name := range t.gone {
-		if err := t.clearTopic(ctx, name); err != nil {
-			return err
-		}
-		delete(t.gone, name)
-	}
-	return nil
+	_, err := t.broker.Topics.Replace(ctx, body)
+	return err
 }
 
 // forget removes the offsets of topics that the master has deleted since it was last asked. It may have made them again, so that nothing else

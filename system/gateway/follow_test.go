@@ -186,6 +186,48 @@ func TestASlaveDeletesAtLastWhatItCouldNot(t *testing.T) {
 	s.eventually(func() bool { return s.store.MaxOffset(gone) == 0 })
 }
 
+// The round of a promotion is the last one, and the master is gone in it more often than not.
+func TestASlaveDeletesAtLastWhatItCouldNotWhenItsMasterIsGone(t *testing.T) {
+	m := run(t)
+	m.topic("Gone", 2)
+	gone := messages.QueueKey{Topic: "Gone"}
+	require.NoError(t, m.node.Broker().Offsets.CommitWait(t.Context(), "G", gone, 1))
+	var dead atomic.Bool
+	s := run(t, func(cfg *gateway.Config) {
+		cfg.Master, cfg.Broker.BrokerID = m.node.Addr("broker").String(), 1
+		cfg.SyncFirst, cfg.SyncInterval = 5*time.Millisecond, 5*time.Millisecond
+		cfg.Join.Connect = func(func(string)) (gateway.Caller, func()) {
+			return func(ctx context.Context, address string, r *remoting.Command) (*remoting.Command, error) {
+				if dead.Load() {
+					return nil, errors.New("nobody answers")
+				}
+				return askOnce(ctx, address, r)
+			}, func() {}
+		}
+	})
+	b := s.node.Broker()
+	s.eventually(func() bool { return b.Offsets.Lookup("G", gone) == 1 })
+	_, err := s.store.Put(t.Context(), &messages.Message{Topic: "Gone", Body: []byte("x")})
+	require.NoError(t, err)
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 1 })
+	s.disk.Inject(func(op memfs.Op) error {
+		if !strings.Contains(op.Name, "consumerOffset.json") {
+			return nil
+		}
+		if _, there := b.Topics.Lookup("Gone"); !there {
+			dead.Store(true)
+		}
+		return errors.New("injected")
+	})
+	m.dial("broker").ask(req(remoting.RequestDeleteTopicInBroker, "topic", "Gone"))
+	s.eventually(dead.Load)
+	s.disk.Inject(nil)
+	s.node.TakeOver(t.Context())
+	_, there := b.Topics.Lookup("Gone")
+	require.False(t, there)
+	s.eventually(func() bool { return s.store.MaxOffset(gone) == 0 })
+}
+
 // A round that is cut short while the master's topics are being saved has them taken all the same; the next one finds nothing new in them.
 func TestASlaveDeletesWhatWentInARoundThatWasCutShort(t *testing.T) {
 	m := run(t)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"path"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/actormq/actormq/actors/ha"
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -123,8 +123,7 @@ type Replication struct {
 
 // Defaults returns the options with every zero field filled in.
 func (o Options) Defaults() Options {
-	def(&o.CommitLogDir, path.Join(o.Dir, "commitlog"))
-	o.CommitLogDir = path.Clean(o.CommitLogDir)
+	o.CommitLogDir = store.Params{Dir: o.Dir, CommitLogDir: o.CommitLogDir}.WithDefaults().CommitLogDir
 	if o.Disk == nil {
 		o.Disk = vfs.New()
 	}

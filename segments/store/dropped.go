@@ -20,11 +20,7 @@ func (s *Store) noteQueues(p *Plan) error {
 	if p.QueuesFrom >= min(p.NextScan, p.End) {
 		return nil
 	}
-	err := s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.note(p.QueuesFrom, errInterrupted) })
-	if errors.Is(err, ErrNoNote) {
-		s.doubt.withdraw()
-	}
-	return err
+	return s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.note(p.QueuesFrom, errInterrupted) })
 }
 
 // noteNext notes where queues go on. What stands in the file already takes no room, but who wrote it need not have made its name durable.

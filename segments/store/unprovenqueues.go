@@ -77,15 +77,6 @@ func (d *queueDoubt) load() error {
 	return err
 }
 
-// withdraw removes what a mark that has failed may have left, unless there was a marker before: what it was about has not begun.
-func (d *queueDoubt) withdraw() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.from == proven {
-		_ = vfs.RemoveIfThere(d.disk, d.path) // or the next start does more than it need
-	}
-}
-
 // clear removes the marker: all units are durable.
 func (d *queueDoubt) clear() error {
 	d.mu.Lock()

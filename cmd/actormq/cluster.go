@@ -178,14 +178,30 @@ func (n *clusterNode) makeWay(member *members.Member) {
 		return
 	}
 	n.log.Info().Stringer("grace", n.flags.stopGrace).Msg("stopping: another node is to lead, and clients are relayed to it")
-	for grace := n.flags.stopGrace; ; {
+	n.relay(member.HandedOver(), member.Deserted())
+}
+
+// relay waits until the grace is over, which begins when the lead is handed over: before, there is nobody to relay to. For that it waits no longer
+// than a hand-over has for its clients, so that whoever ends the process in the end can tell when.
+func (n *clusterNode) relay(handed, deserted <-chan struct{}) {
+	var over <-chan time.Time
+	grace, late := n.flags.stopGrace, time.After(stopTimeout/2)
+	begin := func() { handed, late, over = nil, nil, time.After(grace) }
+	for {
 		select {
-		case <-time.After(grace):
+		case <-handed:
+			begin()
+		case <-late:
+			begin()
+		case <-over:
 			return
-		case <-member.Deserted():
+		case <-deserted:
 			n.log.Info().Msg("stopping: no other node leads, nor will")
 			return
 		case grace = <-n.drain: // whoever drains it meanwhile says for how long
+			if over != nil {
+				begin()
+			}
 		}
 	}
 }

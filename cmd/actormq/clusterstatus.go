@@ -65,10 +65,7 @@ func readClusters(ctx context.Context, endpoints []string, secure *tls.Config, w
 		ask, cancel := context.WithTimeout(ctx, 5*time.Second)
 		all, err := members.Read(ask, endpoints, secure)
 		cancel()
-		well := err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(s members.Status) bool {
-			return !s.Leads || len(s.InSync) < len(s.Nodes)
-		})
-		if well || !time.Now().Before(deadline) || ctx.Err() != nil {
+		if err == nil && len(all) > 0 && !slices.ContainsFunc(all, unsettled) || !time.Now().Before(deadline) || ctx.Err() != nil {
 			return all, err
 		}
 		select {
@@ -76,6 +73,11 @@ func readClusters(ctx context.Context, endpoints []string, secure *tls.Config, w
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// unsettled tells whether nobody leads a cluster, a node is not in sync, or one has not said yet how far what it has is confirmed.
+func unsettled(s members.Status) bool {
+	return !s.Leads || len(s.InSync) < len(s.Nodes) || slices.ContainsFunc(s.Nodes, func(n members.NodeState) bool { return n.End > 0 && n.Confirmed == 0 })
 }
 
 // etcdEndpoints are the addresses of an external etcd, HOST:PORT or URLs of that, which may end with a slash. What is refused for what can be a

@@ -141,6 +141,13 @@ func runNode(cmd *cobra.Command, f nodeFlags) error {
 	for _, odd := range conf.Odd() {
 		log.Warn().Msg(odd)
 	}
+	replication := conf.Store.HAListen
+	if f.cluster != "" {
+		replication = "" // it comes with the lead
+	}
+	if err := freePorts(conf, replication); err != nil {
+		return err
+	}
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	if f.cluster != "" {

@@ -8,6 +8,19 @@ type company struct {
 	heard    time.Time     // when this node's own lease last did
 	deserted chan struct{} // closed once nobody is there to hand over or relay to
 	over     time.Time     // when it was closed, zero: it is not
+	handed   chan struct{} // closed once this node has led and does not any more, after Yield
+	gave     bool          // it is closed
+}
+
+// HandedOver is closed when, after Yield, this node has ended its lead: another one may lead from now on, and is relayed to.
+func (m *Member) HandedOver() <-chan struct{} { return m.elector.company.handed }
+
+// gaveUp tells that this node, which led, leads no more.
+func (e *elector) gaveUp() {
+	if e.yields && !e.company.gave {
+		e.company.gave = true
+		close(e.company.handed)
+	}
 }
 
 // Deserted is closed when, after Yield, no other node has lived for a lease, or when nobody has led, or etcd has not answered this node, for
@@ -37,7 +50,7 @@ func (e *elector) seek() {
 // stopped too.
 func (e *elector) forsaken() bool {
 	leads := e.asking || e.won > 0 || e.term != nil && e.term.leads // or is about to
-	return !leads && e.leaderless() && (e.view.elected(e.cfg.ID) == nil || e.successor())
+	return !leads && e.leaderless() && (e.view.elected(e.cfg.ID) == nil || e.able(func(NodeState) bool { return true }))
 }
 
 // stays tells whether a node that yields may lead again. Just after it was deserted it may not, for it is about to end: a record that names it

@@ -30,7 +30,7 @@ func stopping(t *testing.T) *elector {
 	e.holder = newHolder(e.ctl, time.Hour, e.self)
 	e.holder.hold(1, 0)
 	e.lead.Store(&lead{since: time.Now().Add(-leaderlessAfter - time.Second), changed: make(chan struct{})})
-	e.company = company{met: time.Now(), heard: time.Now(), deserted: make(chan struct{})}
+	e.company = company{met: time.Now(), heard: time.Now(), deserted: make(chan struct{}), handed: make(chan struct{})}
 	t.Cleanup(func() { // what is under way needs the client
 		if e.asking {
 			<-got
@@ -124,4 +124,34 @@ func TestWhatANodeCouldNotKnowDoesNotDesertIt(t *testing.T) {
 	e.company.met = e.company.met.Add(-e.cfg.Lease)
 	e.seek()
 	require.True(t, e.isDeserted())
+}
+
+// Clients are relayed from when another node can lead, not from when it was asked for: a lead is given up once all that was begun is answered.
+func TestANodeHasHandedOverWhenItsLeadHasEnded(t *testing.T) {
+	e := stopping(t)
+	m := &Member{elector: e}
+	e.ended(ended{term: &term{}})
+	select {
+	case <-m.HandedOver():
+		require.Fail(t, "a follower has no lead")
+	default:
+	}
+	for range 2 {
+		e.ended(ended{term: &term{leads: true}})
+		<-m.HandedOver()
+	}
+}
+
+// A node that is stopped does not hand over to one that is about to stop, or drains: that one would not lead, and each would wait for the other.
+func TestANodeThatYieldsIsNobodysSuccessor(t *testing.T) {
+	e := stopping(t)
+	e.view = view{known: true, record: &Record{Epoch: 2, Leader: "a", InSync: []string{"a", "b"}}, nodes: map[string]NodeState{"a": {}, "b": {}}}
+	require.True(t, e.successor())
+	e.view.nodes["b"] = NodeState{Yields: true}
+	require.False(t, e.successor())
+	e.view.record.Leader = "b"
+	require.True(t, e.forsaken(), "it could lead, and does not")
+	e.view.record.InSync = append(e.view.record.InSync, "c")
+	e.view.nodes["c"] = NodeState{}
+	require.True(t, e.successor())
 }

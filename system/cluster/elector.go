@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/actormq/actormq/actors"
@@ -155,6 +156,14 @@ func (e *elector) Receive(ctx actor.Context) {
 	e.decide()
 }
 
+// odd begins a line about what is to be expected of a group that is being stopped, and of no other.
+func (e *elector) odd() *zerolog.Event {
+	if e.leaving != nil || e.yields {
+		return e.cfg.Logger.Info()
+	}
+	return e.cfg.Logger.Warn()
+}
+
 // tick looks at what no message tells: how far replicas are, and whether the lease may have passed on.
 func (e *elector) tick() {
 	e.ticker = e.self.After(e.cfg.Lease/10, tick{})
@@ -258,7 +267,7 @@ func (e *elector) close() {
 		return // its end comes at once, and brings this up again
 	}
 	if t.leads {
-		e.cfg.Logger.Warn().Int64("epoch", t.epoch).Msg("this node leads no more")
+		e.odd().Int64("epoch", t.epoch).Msg("this node leads no more")
 		e.won = 0
 	}
 	e.changing = true
@@ -275,6 +284,7 @@ func (e *elector) close() {
 func (e *elector) ended(m ended) {
 	if m.term.leads {
 		e.led()
+		e.gaveUp()
 	}
 	if m.err != nil {
 		e.cfg.Logger.Warn().Err(m.err).Msg("the store was not closed in order: it recovers")
@@ -361,7 +371,7 @@ func (e *elector) answered(m asked) {
 	case errors.Is(m.err, ErrChanged):
 		e.cfg.Logger.Debug().Err(m.err).Msg("somebody else was faster")
 	case m.err != nil:
-		e.cfg.Logger.Warn().Err(m.err).Msg("the group's record was not changed; it is tried again")
+		e.odd().Err(m.err).Msg("the group's record was not changed; it is tried again")
 	case m.record != nil && m.rev > e.view.rev:
 		e.view.record, e.view.rev, e.view.at = m.record, m.rev, max(e.view.at, m.rev)
 		e.cfg.Logger.Info().Int64("epoch", m.record.Epoch).Str("leader", m.record.Leader).Strs("in_sync", m.record.InSync).
@@ -378,7 +388,7 @@ func (e *elector) say() {
 		return
 	}
 	b := e.term.begun.Load()
-	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last()}
+	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last(), Yields: e.yields}
 	if e.term.leads {
 		n.Role, n.Epoch = "leader", e.term.epoch
 	}

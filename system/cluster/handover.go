@@ -47,13 +47,18 @@ func (e *elector) led() {
 	e.lead.Store(&now)
 }
 
-// successor tells whether another node can take over: it is in sync and alive.
+// successor tells whether another node can take over, and is to: one that yields too would wait for this one.
 func (e *elector) successor() bool {
+	return e.able(func(n NodeState) bool { return !n.Yields })
+}
+
+// able tells whether another node is in sync and alive, and of a kind.
+func (e *elector) able(is func(NodeState) bool) bool {
 	if e.view.record == nil {
 		return false
 	}
 	for _, id := range e.view.record.others(e.cfg.ID) {
-		if _, lives := e.view.nodes[id]; lives {
+		if n, lives := e.view.nodes[id]; lives && is(n) {
 			return true
 		}
 	}

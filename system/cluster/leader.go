@@ -31,7 +31,7 @@ func (e *elector) measure(store *system.Store) {
 		// it is makes sure that a change that is still on its way comes to nothing.
 		e.write(store, record, nil)
 	case len(lags) > 0:
-		e.cfg.Logger.Warn().Strs("nodes", lags).Msg("these nodes are not in sync any more")
+		e.odd().Strs("nodes", lags).Msg("these nodes are not in sync any more")
 		e.write(store, record.without(lags), nil)
 	default:
 		for n, at := range has { // under load a node never has everything at once, but it has what was there at the last look

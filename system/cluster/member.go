@@ -51,7 +51,7 @@ func Start(root *actor.RootContext, cfg Config) (*Member, error) {
 func start(root *actor.RootContext, cfg Config, client *clientv3.Client, own *etcdserver.EtcdServer) (*Member, error) {
 	e := &elector{cfg: cfg, ctl: newControl(client, cfg.Name), cutAt: -1, caught: map[string]time.Time{}}
 	e.ctl.own = own
-	e.company.deserted = make(chan struct{})
+	e.company.deserted, e.company.handed = make(chan struct{}), make(chan struct{})
 	port := mailbox.New(mailbox.Options{OnPanic: func(reason any, stack []byte) {
 		cfg.Logger.Error().Interface("panic", reason).Bytes("stack", stack).Msg("BUG: the elector panicked")
 	}})

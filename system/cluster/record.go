@@ -21,9 +21,10 @@ type NodeState struct {
 	Broker    string                  `json:"broker"`           // host:port
 	Remote    string                  `json:"remote,omitempty"` // host:port of its store endpoint; empty: it has none
 	Role      string                  `json:"role"`
-	Epoch     int64                   `json:"epoch"`     // the last one of which it has something
-	End       messages.PhysicalOffset `json:"end"`       // of its log
-	Confirmed messages.PhysicalOffset `json:"confirmed"` // as far as it knows
+	Epoch     int64                   `json:"epoch"`            // the last one of which it has something
+	End       messages.PhysicalOffset `json:"end"`              // of its log
+	Confirmed messages.PhysicalOffset `json:"confirmed"`        // as far as it knows
+	Yields    bool                    `json:"yields,omitempty"` // it is about to stop, or drains: another one is to lead
 }
 
 // view is what a member knows of etcd: one look at all keys.

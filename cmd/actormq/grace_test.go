@@ -1,0 +1,66 @@
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/actormq/actormq/messages"
+	members "github.com/actormq/actormq/system/cluster"
+)
+
+// TestTheGraceOfAStopBeginsWithTheNextLead: a hand-over that takes long is not taken off it, and one that does not end is not waited for.
+func TestTheGraceOfAStopBeginsWithTheNextLead(t *testing.T) {
+	const grace = 3 * time.Second
+	for _, c := range []struct {
+		name                     string
+		handed, deserted, drains time.Duration // when; 0: never
+		drain                    time.Duration // the grace that is asked for then
+		want                     time.Duration
+	}{
+		{name: "at once", handed: time.Millisecond, want: time.Millisecond + grace},
+		{name: "slow", handed: 2 * time.Second, want: 2*time.Second + grace},
+		{name: "never", want: stopTimeout/2 + grace},
+		{name: "deserted", handed: time.Second, deserted: 2 * time.Second, want: 2 * time.Second},
+		{name: "deserted before", deserted: 2 * time.Second, want: 2 * time.Second},
+		{name: "drained before", drains: time.Second, drain: time.Minute, handed: 2 * time.Second, want: 2*time.Second + time.Minute},
+		{name: "drained behind", handed: time.Second, drains: 2 * time.Second, drain: time.Minute, want: 2*time.Second + time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &clusterNode{flags: clusterFlags{stopGrace: grace}, log: zerolog.Nop(), drain: make(chan time.Duration, 1)}
+			handed, deserted := make(chan struct{}), make(chan struct{})
+			at := func(d time.Duration, do func()) {
+				if d > 0 {
+					time.AfterFunc(d, do)
+				}
+			}
+			at(c.handed, func() { close(handed) })
+			at(c.deserted, func() { close(deserted) })
+			at(c.drains, func() { n.drain <- c.drain })
+			begin := time.Now()
+			n.relay(handed, deserted)
+			require.Equal(t, c.want, time.Since(begin), c.name)
+		})
+	}
+}
+
+// TestAClusterIsSettledOnceAllNodesSayWhatIsConfirmed: just after they are in sync they have not.
+func TestAClusterIsSettledOnceAllNodesSayWhatIsConfirmed(t *testing.T) {
+	state := func(id string, end, confirmed messages.PhysicalOffset) members.NodeState {
+		return members.NodeState{ID: id, End: end, Confirmed: confirmed}
+	}
+	s := members.Status{Leads: true, Record: members.Record{InSync: []string{"1", "2"}}}
+	s.Nodes = []members.NodeState{state("1", 7, 7), state("2", 7, 0)}
+	require.True(t, unsettled(s))
+	s.Nodes[1] = state("2", 7, 5)
+	require.False(t, unsettled(s))
+	s.Nodes = []members.NodeState{state("1", 0, 0), state("2", 0, 0)}
+	require.False(t, unsettled(s), "the group has nothing yet")
+	s.Leads = false
+	require.True(t, unsettled(s))
+	s.Leads, s.InSync = true, s.InSync[:1]
+	require.True(t, unsettled(s))
+}

@@ -3,7 +3,9 @@ package storebackup
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +22,23 @@ const seeds = 4
 // atEach has a function called in front of each operation that changes what is below a folder.
 func atEach(disk *memfs.Disk, dir string, do func(at int, op memfs.Op)) {
 	at := 0
-	disk.Inject(func(op memfs.Op) error {
-		if op.Kind.Changes() && strings.HasPrefix(op.Name, dir) {
-			at++
-			do(at, op)
-		}
+	inTurn(disk, func(op memfs.Op) bool { return op.Kind.Changes() && strings.HasPrefix(op.Name, dir) }, func(op memfs.Op) error {
+		at++
+		do(at, op)
 		return nil
+	})
+}
+
+// inTurn has a hook called in front of operations of a kind, one after the other: a recovery works on several files at once.
+func inTurn(disk *memfs.Disk, is func(memfs.Op) bool, hook func(memfs.Op) error) {
+	var turn sync.Mutex
+	disk.Inject(func(op memfs.Op) error {
+		if !is(op) {
+			return nil
+		}
+		turn.Lock()
+		defer turn.Unlock()
+		return hook(op)
 	})
 }
 
@@ -138,18 +151,18 @@ func TestAPowerCutAnywhereInARestore(t *testing.T) {
 	}
 }
 
+// roomy are the operations that take room.
+var roomy = []memfs.Kind{memfs.KindCreate, memfs.KindWrite, memfs.KindTruncate, memfs.KindAllocate, memfs.KindMkdir}
+
 // TestADiskThatIsFullAnywhereInABackup, from some operation on: what the copy had can be restored, and the next backup is whole.
 func TestADiskThatIsFullAnywhereInABackup(t *testing.T) {
 	for _, s := range scenes {
 		before, one, two := s.make(t)
 		for k := 1; ; k++ {
 			disk, at := before.Clone(), 0
-			disk.Inject(func(op memfs.Op) error {
-				switch op.Kind {
-				case memfs.KindCreate, memfs.KindWrite, memfs.KindTruncate, memfs.KindAllocate, memfs.KindMkdir:
-					if at++; at >= k {
-						return vfs.ErrNoSpace
-					}
+			inTurn(disk, func(op memfs.Op) bool { return slices.Contains(roomy, op.Kind) }, func(memfs.Op) error {
+				if at++; at >= k {
+					return vfs.ErrNoSpace
 				}
 				return nil
 			})
@@ -178,11 +191,9 @@ func TestAnyErrorOfTheDiskEndsABackup(t *testing.T) {
 	broken := errors.New("broken")
 	for k := 1; ; k++ {
 		disk, at := before.Clone(), 0
-		disk.Inject(func(op memfs.Op) error {
-			if op.Kind.Changes() {
-				if at++; at == k {
-					return broken
-				}
+		inTurn(disk, func(op memfs.Op) bool { return op.Kind.Changes() }, func(memfs.Op) error {
+			if at++; at == k {
+				return broken
 			}
 			return nil
 		})

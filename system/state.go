@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/store"
 )
@@ -64,13 +66,20 @@ func (s *state) get() messages.RunningFlags { return messages.RunningFlags(s.bit
 // SetFlag raises a running flag: puts, or gets, are refused with the cause until ClearFlag. Raising it again changes
 // the cause.
 func (s *Store) SetFlag(flag messages.RunningFlags, cause error) {
+	s.raise(flag, cause, zerolog.ErrorLevel)
+}
+
+// EndPuts is SetFlag of NOT_WRITEABLE for a cause that is meant to be, and nobody has to look into.
+func (s *Store) EndPuts(cause error) { s.raise(messages.FlagNotWriteable, cause, zerolog.InfoLevel) }
+
+func (s *Store) raise(flag messages.RunningFlags, cause error, level zerolog.Level) {
 	fresh := false
 	s.changeFlag(func(causes map[messages.RunningFlags]error) {
 		_, old := causes[flag]
 		causes[flag], fresh = cause, !old
 	})
 	if fresh {
-		s.opt.Logger.Error().Str("flag", flag.String()).AnErr("cause", cause).Msg("a running flag is set")
+		s.opt.Logger.WithLevel(level).Str("flag", flag.String()).AnErr("cause", cause).Msg("a running flag is set")
 	}
 }
 

@@ -152,7 +152,7 @@ func (f *Follower) ended(err error) {
 		f.cfg.Logger.Error().Err(err).Str("master", f.cfg.Master).Msg("the store takes nothing any more: the master is not followed")
 		return
 	}
-	if now := time.Now(); now.Sub(f.told) >= quietInterval {
+	if now := time.Now(); f.cfg.Master != "" && now.Sub(f.told) >= quietInterval { // without a master it was ended on purpose
 		f.told = now
 		f.cfg.Logger.Warn().Err(err).Str("master", f.cfg.Master).Int64("log_end", int64(f.cfg.Log.End())).
 			Msg("the master is not followed; it is tried again")

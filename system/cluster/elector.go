@@ -55,6 +55,7 @@ type elector struct {
 
 	mint mint
 
+	calm  atomic.Bool                  // the node is being stopped, or drained: that the others go too is no surprise
 	known atomic.Pointer[vouch.Secret] // for other goroutines
 	shown atomic.Pointer[term]         // the same
 	lead  atomic.Pointer[lead]         // the same
@@ -140,7 +141,9 @@ func (e *elector) Receive(ctx actor.Context) {
 		}
 	case leave:
 		e.leaving = &m
+		e.calm.Store(true)
 	case yield:
+		e.calm.Store(true)
 		if !e.yields {
 			e.yields, e.company.met, e.company.heard = true, time.Now(), time.Now()
 		}
@@ -158,7 +161,7 @@ func (e *elector) Receive(ctx actor.Context) {
 
 // odd begins a line about what is to be expected of a group that is being stopped, and of no other.
 func (e *elector) odd() *zerolog.Event {
-	if e.leaving != nil || e.yields {
+	if e.calm.Load() {
 		return e.cfg.Logger.Info()
 	}
 	return e.cfg.Logger.Warn()
@@ -261,7 +264,11 @@ func (e *elector) close() {
 	t.over.Store(true)
 	t.stop()
 	if b := t.begun.Load(); b != nil && t.leads {
-		b.store.SetFlag(messages.FlagNotWriteable, ErrDeposed) // what is put from now on would be cut off
+		refuse := func(cause error) { b.store.SetFlag(messages.FlagNotWriteable, cause) }
+		if e.calm.Load() {
+			refuse = b.store.EndPuts
+		}
+		refuse(ErrDeposed) // what is put from now on would be cut off
 	}
 	if e.preparing {
 		return // its end comes at once, and brings this up again

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/actormq/actormq/actors"
-	"github.com/actormq/actormq/messages"
 )
 
 // leaderlessAfter is how long readers are told to wait for the next leader.
@@ -89,7 +88,7 @@ func (t *term) handOver(ctl *control) error {
 	t.over.Store(true)
 	t.stop()
 	if b := t.begun.Load(); b != nil {
-		b.store.SetFlag(messages.FlagNotWriteable, ErrDeposed) // what is put from now on would be cut off
+		b.store.EndPuts(ErrDeposed) // what is put from now on would be cut off
 	}
 	soon, done := context.WithTimeout(context.Background(), askTimeout) // however long the clients took
 	defer done()

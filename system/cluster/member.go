@@ -65,7 +65,7 @@ func start(root *actor.RootContext, cfg Config, client *clientv3.Client, own *et
 	e.holder = newHolder(e.ctl, cfg.Lease, e.self)
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(context.Background())
-	w := &watcher{ctl: e.ctl, owner: e.self, pause: cfg.Lease / 4, log: cfg.Logger}
+	w := &watcher{ctl: e.ctl, owner: e.self, pause: cfg.Lease / 4, calm: &e.calm, log: cfg.Logger}
 	m.running.Go(func() { e.holder.run(ctx) })
 	m.running.Go(func() { w.run(ctx) })
 	e.self.Send(tick{})

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,6 +15,7 @@ type watcher struct {
 	ctl   *control
 	owner actors.Peer
 	pause time.Duration
+	calm  *atomic.Bool // what fails is no surprise
 	log   zerolog.Logger
 }
 
@@ -30,7 +32,11 @@ func (w *watcher) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.log.Warn().Err(err).Msg("the cluster's keys can't be watched; it is tried again")
+		level := zerolog.WarnLevel
+		if w.calm.Load() {
+			level = zerolog.InfoLevel
+		}
+		w.log.WithLevel(level).Err(err).Msg("the cluster's keys can't be watched; it is tried again")
 		select {
 		case <-ctx.Done():
 		case <-time.After(w.pause):

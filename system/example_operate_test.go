@@ -74,6 +74,8 @@ func ExampleStore_Status() {
 	fmt.Println(err, "·", store.Writable() != nil)
 	store.ClearFlag(messages.FlagNotWriteable)
 	fmt.Println(store.Writable())
+	store.EndPuts(errors.New("another node leads")) // as it is meant to be: the log has no error
+	fmt.Println(store.Writable())
 
 	// What its actors do.
 	for _, a := range store.Actors() {
@@ -88,6 +90,7 @@ func ExampleStore_Status() {
 	// orders 0 0 1
 	// refused by a running flag: NOT_WRITEABLE: we are moving · true
 	// <nil>
+	// refused by a running flag: NOT_WRITEABLE: another node leads
 	// store/commitlog-writer 0
 }
 

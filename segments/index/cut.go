@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -63,11 +64,17 @@ func (s *Set) cut(f *file, end int64) (*file, error) {
 	case plan.same:
 		return f, nil
 	}
-	made, err := s.fresh(f.name)
+	made, err := s.remake(f, plan)
 	if errors.Is(err, vfs.ErrNoSpace) { // its entries come back from the log, which is still there
 		s.names = true
 		return nil, vfs.RemoveIfThere(s.disk, f.path)
 	}
+	return made, err
+}
+
+// remake puts a new file with what a plan keeps in place of another one.
+func (s *Set) remake(f *file, plan cutPlan) (*file, error) {
+	made, err := s.fresh(f.name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +85,10 @@ func (s *Set) cut(f *file, end int64) (*file, error) {
 	if err != nil {
 		return nil, errors.Join(err, made.release(), s.disk.Remove(s.freshPath()))
 	}
-	return made, s.moveIn(made)
+	if err := s.moveIn(made); err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // cutPlan says what remains of a file: its first entries, linked anew.
@@ -194,34 +204,54 @@ func (s *Set) DeleteBelow(least messages.PhysicalOffset) (int, error) {
 	return n, errors.Join(err, releaseFiles(files[:n]))
 }
 
+// sound is how many files are older than the first damaged one.
+func (s *Set) sound() int {
+	files := s.list()
+	if len(s.damaged) == 0 {
+		return len(files)
+	}
+	oldest := path.Base(s.damaged[0].Path)
+	i, _ := slices.BinarySearchFunc(files, oldest, func(f *file, name string) int { return cmp.Compare(f.name, name) })
+	return i
+}
+
+// Sound tells of the last entry in front of the first damaged file: its record's physical offset, -1 without any, and the store timestamp.
+func (s *Set) Sound() (end messages.PhysicalOffset, storeTimestampMs int64) {
+	for _, f := range slices.Backward(s.list()[:s.sound()]) {
+		if !f.empty() {
+			return messages.PhysicalOffset(f.head.endPhy), f.head.endMs
+		}
+	}
+	return -1, 0
+}
+
 // DropDamaged deletes the damaged files and all newer ones, so that EndPhysical tells from where the log must be indexed
 // again. Durable with the next Flush.
 func (s *Set) DropDamaged() error {
 	if len(s.damaged) == 0 {
 		return nil
 	}
-	oldest := path.Base(s.damaged[0].Path)
-	files := s.list()
-	at := len(files)
-	for i, f := range slices.Backward(files) {
-		if f.name < oldest {
-			break
-		}
-		at = i
-	}
-	// The newest goes first: what a crash leaves then is a beginning.
+	files, at := s.list(), s.sound()
 	var names []string
 	for _, f := range files[at:] {
 		names = append(names, f.path)
 	}
-	for _, d := range s.damaged {
+	for _, d := range s.damaged[1:] {
 		names = append(names, d.Path)
 	}
-	slices.Sort(names)
-	for _, name := range slices.Backward(names) {
+	for _, name := range names {
 		if err := vfs.RemoveIfThere(s.disk, name); err != nil {
-			return fmt.Errorf("drop damaged index file: %w", err)
+			return fmt.Errorf("drop index file: %w", err)
 		}
+	}
+	// The oldest goes once the others have gone for good: what a power cut leaves is damaged, or a beginning.
+	if len(names) > 0 {
+		if err := s.disk.SyncDir(s.dir); err != nil {
+			return fmt.Errorf("drop index files: %w", err)
+		}
+	}
+	if err := vfs.RemoveIfThere(s.disk, s.damaged[0].Path); err != nil {
+		return fmt.Errorf("drop damaged index file: %w", err)
 	}
 	s.names, s.damaged = true, nil
 	s.setFiles(slices.Clone(files[:at]))

@@ -15,7 +15,7 @@ import (
 // plan finds.
 func (s *Store) apply(p *Plan) error {
 	steps := []func(*Plan) error{
-		s.cutLog, s.noteQueues, s.cutQueues, s.cutIndex, s.dispatch, s.beginDropped, s.syncRecovered, s.forgetNoted, s.raiseMins,
+		s.cutLog, s.noteQueues, s.cutQueues, s.cutIndex, s.noteIndex, s.dispatch, s.beginDropped, s.syncRecovered, s.forgetNoted, s.raiseMins,
 	}
 	for _, step := range steps {
 		if err := step(p); err != nil {
@@ -165,22 +165,29 @@ func (s *Store) cutIndex(p *Plan) error {
 	if before := s.Index.EndPhysical(); before >= p.Index.Cut {
 		s.tell(Event{What: CutIndex, From: int64(p.Index.Cut)})
 	}
-	return s.indexOrNone(s.Index.Truncate(p.Index.Cut))
+	return s.Index.Truncate(p.Index.Cut)
 }
 
-// syncDerived makes queues and index durable; after an unclean stop also what was found of them.
-func (s *Store) syncDerived(p *Plan) error {
+// syncQueues makes the queues durable; after an unclean stop also what was found of them.
+func (s *Store) syncQueues(p *Plan) error {
 	sync := s.Queues.Sync
 	if p != nil && !p.Clean && !s.scratch {
 		sync = s.Queues.SyncAll
 	}
 	err := sync()
 	if err != nil && p != nil { // what an earlier process has left unsynced may be concerned too; that there is no room is also said by a sync
-		err = errors.Join(err, s.doubt.mark(min(p.ScanFrom, p.QueuesFrom), err))
+		err = errors.Join(err, s.queueDoubt.mark(min(p.ScanFrom, p.QueuesFrom), err))
 	}
-	if s.Index != nil {
-		err = errors.Join(err, s.Index.Flush())
+	return err
+}
+
+// syncIndex makes the index durable.
+func (s *Store) syncIndex() error {
+	if s.Index == nil {
+		return nil
 	}
+	err := s.Index.Flush()
+	s.indexDurable = err == nil
 	return err
 }
 

@@ -30,7 +30,8 @@ func (s *Store) planAsLeft() (p Plan, asLeft bool, w indexWord, err error) {
 		return Plan{}, false, w, err
 	}
 	s.generation = c.Generation
-	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex || s.doubt.from != proven {
+	if !ok || !s.LastExitClean || s.options.FullScan || s.options.RebuildIndex || s.queueDoubt.from != proven ||
+		s.Index != nil && s.indexDoubt.from != proven {
 		return Plan{}, false, w, nil
 	}
 	now, err := s.cleanStop(messages.PhysicalOffset(c.LogEnd), c.StoreMs)

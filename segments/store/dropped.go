@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // errInterrupted is what the marker of queues that are not to be believed says while they are built again.
@@ -20,7 +22,7 @@ func (s *Store) noteQueues(p *Plan) error {
 	if p.QueuesFrom >= min(p.NextScan, p.End) {
 		return nil
 	}
-	return s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.doubt.note(p.QueuesFrom, errInterrupted) })
+	return s.must(ErrNoNote, s.Params.UnprovenQueuesPath(), func() error { return s.queueDoubt.note(p.QueuesFrom, errInterrupted) })
 }
 
 // noteNext notes where queues go on. What stands in the file already takes no room, but who wrote it need not have made its name durable.
@@ -77,16 +79,38 @@ func (s *Store) forgetNoted(p *Plan) error {
 	if !stale || s.unwritten {
 		return nil
 	}
-	return s.room(s.saveFloors())
+	if err := s.saveFloors(); !errors.Is(err, vfs.ErrNoSpace) { // nobody asks for them while the files are there
+		return err
+	}
+	return nil
 }
 
-// reached is where a dropped queue goes on when nothing is built of it.
-func (v *verdict) reached() (messages.QueueOffset, error) {
+// reached is where a dropped queue goes on when nothing is built of it; 0 when the log has a record of it, which says so itself.
+func (j *judge) reached(v *verdict) (messages.QueueOffset, error) {
 	switch {
 	case !v.drop:
 		return 0, nil
 	case v.next >= 0:
 		return v.next, nil
+	case v.seen > 0:
+		return 0, nil
+	}
+	if there, err := j.inLog(v); there || err != nil {
+		return 0, err
 	}
 	return v.q.Reached()
+}
+
+// maxNamed is how many of the last units of a dropped queue are looked at for one that names its record.
+const maxNamed = 32
+
+// inLog tells whether the log is known to have a record of those that a dropped queue is built from.
+func (j *judge) inLog(v *verdict) (there bool, err error) {
+	looked := 0
+	err = v.q.Standing(func(at messages.QueueOffset, u consumequeue.Unit) bool {
+		there = u.Valid() && u.PhysicalOffset >= max(j.Min, v.from, 0) && u.End() <= j.End && Names(j.log, u, v.key, at) == nil
+		looked++
+		return !there && looked < maxNamed
+	})
+	return there, err
 }

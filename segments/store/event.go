@@ -28,13 +28,14 @@ const (
 	FoundUnproven     Finding = "not proven durable"        // a sync had failed: the log from From on was copied to new files, Path is one of them
 	UnprovenQueues    Finding = "queues not proven durable" // a sync of one had failed, or a start was interrupted: all are built again with the records from From on
 	DroppedIndex      Finding = "index file dropped"
-	MissingIndex      Finding = "index files are missing" // since the last clean stop: the index is built anew
-	CutIndex          Finding = "index cut"               // entries from record From on
-	Dispatched        Finding = "dispatched"              // records From..To went to queues and index again
-	DamagedCheckpoint Finding = "checkpoint"              // not readable: taken as unknown
-	DamagedFloors     Finding = "queue floors"            // not readable: deleted topics may come back
-	NoRoom            Finding = "disk is full"            // recovery goes on without what could not be written: Err says what
-	EmptyLog          Finding = "log is gone"             // there are consume queues, but no commit log
+	UnprovenIndex     Finding = "index not proven complete" // a start was interrupted that built it again: it is built anew with the records from From on
+	MissingIndex      Finding = "index files are missing"   // since the last clean stop: the index is built anew
+	CutIndex          Finding = "index cut"                 // entries from record From on
+	Dispatched        Finding = "dispatched"                // records From..To went to queues and index again
+	DamagedCheckpoint Finding = "checkpoint"                // not readable: taken as unknown
+	DamagedFloors     Finding = "queue floors"              // not readable: deleted topics may come back
+	NoRoom            Finding = "disk is full"              // recovery goes on without what could not be written: Err says what
+	EmptyLog          Finding = "log is gone"               // there are consume queues, but no commit log
 )
 
 // Event is one finding. Which fields are set depends on What.

@@ -283,7 +283,7 @@ func (j *judge) finish() error {
 		if v.q == nil {
 			return
 		}
-		next, err := v.reached()
+		next, err := j.reached(v)
 		errs = append(errs, err)
 		step := QueueStep{Queue: v.key, Drop: v.drop, Next: next, Cut: v.cut, Why: v.why}
 		if step.Cut < 0 && !j.Clean && v.seen > 0 && !v.q.Tidy() {

@@ -27,12 +27,10 @@ type keptKeys struct {
 // newKeptKeys keeps the keys of records from where the index may lack them, when the log is scanned from a place on.
 func (p *planner) newKeptKeys(scan messages.PhysicalOffset) *keptKeys {
 	k := &keptKeys{from: -1, limit: p.limits.keys}
-	switch {
-	case p.index == nil || p.log.View().Len() == 0:
-	case p.newIndex:
-		k.from = max(scan, 0)
-	case !p.Clean:
-		k.from = max(scan, p.indexLacks())
+	if p.index != nil && p.log.View().Len() > 0 {
+		if cut := p.indexCut(); cut != proven {
+			k.from = max(scan, cut, 0)
+		}
 	}
 	k.to = k.from
 	return k

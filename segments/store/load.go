@@ -73,15 +73,15 @@ func (s *Store) load() error {
 	if err := s.loadLog(); err != nil {
 		return err
 	}
-	s.doubt = queueDoubt{disk: s.Disk, path: p.UnprovenQueuesPath()}
-	if err := s.doubt.load(); err != nil {
+	s.queueDoubt = doubt{disk: s.Disk, path: p.UnprovenQueuesPath(), what: "consume queues"}
+	if err := s.queueDoubt.load(); err != nil {
 		return err
 	}
-	if s.doubt.from != proven {
-		s.tell(Event{What: UnprovenQueues, Path: p.UnprovenQueuesPath(), From: int64(min(s.doubt.from, s.Log.End()))})
+	if s.queueDoubt.from != proven {
+		s.tell(Event{What: UnprovenQueues, Path: p.UnprovenQueuesPath(), From: int64(min(s.queueDoubt.from, s.Log.End()))})
 	}
 	queues := p.QueueOptions()
-	queues.ExtClean, queues.OnUnproven = s.LastExitClean && s.doubt.from == proven, s.queuesUnproven
+	queues.ExtClean, queues.OnUnproven = s.LastExitClean && s.queueDoubt.from == proven, s.queuesUnproven
 	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), queues); err != nil {
 		return err
 	}
@@ -95,6 +95,9 @@ func (s *Store) load() error {
 		if s.Index, err = index.Open(s.Disk, p.IndexDir(), p.IndexParams(s.now)); err != nil {
 			return err
 		}
+	}
+	if err := s.loadIndexDoubt(); err != nil {
+		return err
 	}
 	var damage *segments.CorruptionError
 	if s.Checkpoint, err = checkpoint.Load(s.Disk, p.CheckpointPath()); errors.As(err, &damage) {

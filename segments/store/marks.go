@@ -20,6 +20,7 @@ func Marks(disk vfs.Disk, p Params) ([]Mark, error) {
 	for _, m := range []struct{ file, next string }{
 		{p.UnprovenPath(), "a sync of the log had failed: the next start copies the log from there on to new files, before anything else"},
 		{p.UnprovenQueuesPath(), "the next start builds all consume queues again from there on"},
+		{p.UnprovenIndexPath(), "a start was interrupted that built the index again: the next one builds it from there on"},
 	} {
 		from, err := readUnproven(disk, m.file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -170,7 +170,7 @@ type Options struct {
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.
 	Events func(Event)
-	// OnUnmarked, if not nil, is told that a sync of a consume queue has failed, and that this could not be noted for the next start: it
+	// OnUnmarked, if not nil, is told that a sync of a consume queue or of the index has failed, and that this could not be noted for the next start: it
 	// must be one of the machine, not of the process alone. Called by whoever syncs.
 	OnUnmarked func(error)
 	// Now names new index files and quarantine folders; nil: time.Now.

@@ -80,6 +80,8 @@ type QueueStep struct {
 // IndexStep is what has to be done to the index.
 type IndexStep struct {
 	DropDamaged bool
+	Anew        bool                    // entries from Cut on are not believed, which nothing but a marker tells
+	Doubt       messages.PhysicalOffset // what is built from here on is noted before, until it is durable; proven: nothing has to be
 	Cut         messages.PhysicalOffset // entries of records from here on go; -1: none
 	From        messages.PhysicalOffset // records from here on are indexed; -1: from the last one that is left in the index
 }
@@ -93,7 +95,7 @@ type loaded struct {
 	checkpoint checkpoint.Values
 	clean      bool
 	all        bool                    // read the log from its beginning
-	newIndex   bool                    // build the index from it
+	indexDoubt messages.PhysicalOffset // from here on the index is built again, whatever it is; proven: it is believed
 	indexed    messages.PhysicalOffset // every record in front of it is in the index; -1: not known
 	unproven   messages.PhysicalOffset // from here on no queue is believed
 }
@@ -185,12 +187,16 @@ func (p *planner) lastBegun() int {
 // trusted is the number of the last segment whose first record was stored at or before a time, 0 when there is none
 // (spec/store.md §8.5).
 func (p *planner) trusted(ms int64) int {
+	if ms <= 0 {
+		return 0
+	}
 	view := p.log.View()
 	for i := p.lastBegun(); i > 0; i-- {
 		start := messages.PhysicalOffset(view.At(i).Start())
 		stored := int64(0)
 		err := look(p.log, start, func(r *record.Record, kind record.Kind) error {
-			if kind == record.KindMessage && r.PhysicalOffset == start {
+			// What stands for a lost record has another one's time; and the start after one that has closed a hole must not trust more than that did.
+			if kind == record.KindMessage && r.PhysicalOffset == start && !r.Lost() {
 				stored = r.StoreTimestampMs
 			}
 			return nil
@@ -394,17 +400,16 @@ func zeros(b []byte) int {
 
 // planIndex decides where the index is cut and goes on.
 func (p *planner) planIndex() {
-	p.Index = IndexStep{Cut: -1, From: p.End}
+	p.Index = IndexStep{Cut: -1, From: p.End, Doubt: proven}
 	if p.index == nil {
+		p.Index.Doubt = p.unusedIndex()
 		return
 	}
 	p.Index.DropDamaged = len(p.index.Damaged()) > 0
+	cut := p.indexCut()
 	switch {
-	case p.newIndex:
-		p.Index.Cut, p.Index.From = max(p.Min, 0), max(p.Min, 0)
-		return
-	case !p.Clean:
-		p.Index.Cut, p.Index.From = p.indexTrusted(), -1
+	case cut != proven:
+		p.Index.Cut, p.Index.From = max(min(cut, p.End), p.Min, 0), -1
 	case p.Index.DropDamaged, p.indexed < 0, p.indexed > p.End:
 		p.Index.From = -1
 	default:
@@ -413,14 +418,38 @@ func (p *planner) planIndex() {
 	if p.index.EndPhysical() >= p.End && p.Index.Cut < 0 {
 		p.Index.Cut = p.End
 	}
+	p.doubtIndex()
 }
 
-// indexTrusted is the place in front of which every record has its entries on the disk, by the checkpoint.
-func (p *planner) indexTrusted() messages.PhysicalOffset {
-	if p.log.View().Len() == 0 {
-		return p.End
+// doubtIndex decides what the next start must be told of the index. One that ends in front of what the checkpoint vouches for lacks what was durable:
+// without a note a start after a power cut would take what is built in its place for that.
+func (p *planner) doubtIndex() {
+	end, ms := p.index.Sound()
+	switch p.Index.Anew = p.indexDoubt != proven; {
+	case p.Index.Anew:
+		p.Index.Doubt = p.indexDoubt
+	case p.Index.DropDamaged, ms < p.checkpoint.IndexMs:
+		p.Index.Doubt = max(end, 0)
 	}
-	return min(p.indexLacks(), p.End)
+}
+
+// unusedIndex is the place from which on an index is not to be believed that is left alone: after an unclean stop.
+func (p *planner) unusedIndex() messages.PhysicalOffset {
+	if p.Clean || p.indexDoubt != proven {
+		return proven
+	}
+	return p.indexCut()
+}
+
+// indexCut is the place in front of which every record has its entries on the disk, by marker and checkpoint; proven: all have.
+func (p *planner) indexCut() messages.PhysicalOffset {
+	switch {
+	case p.Clean:
+		return p.indexDoubt
+	case p.log.View().Len() == 0:
+		return 0
+	}
+	return min(p.indexDoubt, p.indexLacks())
 }
 
 // indexLacks is the start of the segment from which on records may lack entries, by the checkpoint, wherever the log ends.

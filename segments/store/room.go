@@ -5,14 +5,16 @@ import (
 	"fmt"
 
 	"github.com/actormq/actormq/segments/checkpoint"
+	"github.com/actormq/actormq/segments/index"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
 // ErrNoAbort: there is no room for the marker of an open store, and without it nothing may be written.
 var ErrNoAbort = errors.New("the marker of an open store can't be made")
 
-// ErrNoNote: there is no room for what the next start has to know before recovery cuts consume queues, or builds them again. Nothing of them was changed.
-var ErrNoNote = errors.New("what is about to happen to the consume queues can't be noted")
+// ErrNoNote: there is no room for what the next start has to know before recovery cuts consume queues or index, or builds them again. Nothing of
+// them was changed.
+var ErrNoNote = errors.New("what is about to happen to consume queues or index can't be noted")
 
 // lowBytes is how little room is hardly any: what recovery writes is mostly less.
 const lowBytes = 16 << 20
@@ -66,9 +68,12 @@ func (s *Store) indexOrNone(err error) error {
 		return err
 	}
 	s.tell(Event{What: NoRoom, Path: s.Params.IndexDir(), Err: err})
-	index := s.Index
+	given := s.Index
 	s.Index = nil
-	return index.Close()
+	if err = given.Close(); errors.Is(err, index.ErrFailed) {
+		return s.indexUnproven(err) // it was a sync that has said so: what can be read of the files is not what the disk holds
+	}
+	return err
 }
 
 // LeaveIndex gives an index up that lacks records at its end: the next start makes it complete.
@@ -82,7 +87,12 @@ func (s *Store) LeaveIndex() error {
 }
 
 // syncRecovered makes durable what recovery has built, as far as there is room.
-func (s *Store) syncRecovered(p *Plan) error { return s.room(s.syncDerived(p)) }
+func (s *Store) syncRecovered(p *Plan) error {
+	if err := s.room(s.syncQueues(p)); err != nil {
+		return err
+	}
+	return s.indexOrNone(s.syncIndex())
+}
 
 // reserveTail makes room for what will be appended to the last segment: RocketMQ makes files with holes, and so does a tool that
 // copies them. Without room the store opens all the same, and the writer waits for the room: it may not touch a page that the disk has none for.

@@ -26,7 +26,6 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 		next  messages.QueueOffset
 	}{
 		{"s/queuefloors", func() *memfs.Disk { d, _ := expired(t); return d }, idle, 5},
-		{"s/queuefloors", func() *memfs.Disk { d, _ := oldQueue(t); return d }, old, 12},
 		{"s/unprovenqueues", func() *memfs.Disk { d, _ := oldQueue(t); return d }, old, 12},
 	} {
 		for _, ballast := range []string{"", "s/ballast"} {
@@ -39,7 +38,7 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 				switch {
 				case op.Kind == memfs.KindRemove && op.Name == "s/ballast":
 					disk.Inject(nil)
-				case op.Kind == memfs.KindWrite && strings.HasPrefix(op.Name, c.file):
+				case (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, c.file):
 					return vfs.ErrNoSpace
 				}
 				return nil
@@ -155,4 +154,58 @@ func TestARefusedNoteLeavesTheMarkerAsItWas(t *testing.T) {
 	}
 	require.Equal(t, []messages.QueueKey{{Topic: "Old"}}, dropped)
 	require.NoError(t, s.Close())
+}
+
+// TestAQueueThatTheLogHasIsDroppedWithoutRoom: the log says where it goes on. That all queues are to be built again is said by a name, where there is
+// no room for a text.
+func TestAQueueThatTheLogHasIsDroppedWithoutRoom(t *testing.T) {
+	for name, damage := range queueDamages {
+		for _, queue := range []messages.QueueKey{{Topic: "Old"}, {Topic: "New"}} {
+			disk, w := oldQueue(t)
+			for range 8 {
+				w.put("New", 0, "new")
+			}
+			require.NoError(t, open(t, disk).CloseClean())
+			damage(t, disk, queueFile(queue.Topic, 0), int64(w.next[queue]))
+			everyEndWith(t, disk, testOptions(), func(op memfs.Op) error {
+				full := strings.HasPrefix(op.Name, "s/queuefloors") && op.Kind == memfs.KindCreate
+				if full || strings.HasPrefix(op.Name, "s/unprovenqueues") && op.Kind == memfs.KindWrite {
+					return vfs.ErrNoSpace
+				}
+				return nil
+			}, func(left *memfs.Disk, step int) {
+				c, _ := recovered(t, left)
+				require.Equal(t, w.next, c.Next, "%s of %v, step %d", name, queue, step)
+				c.requirePuts(t, w.puts)
+			})
+		}
+	}
+}
+
+// TestWhatIsForgottenNeedsNoRoom: a queue was noted, and has got messages of the log.
+func TestWhatIsForgottenNeedsNoRoom(t *testing.T) {
+	disk, last := lastOfIdle(t)
+	overwrite(t, disk, queueFile("Idle", 0), 0, zeroBytes(7*20-8))
+	createFile(t, disk, "s/abort", 0)
+	floors := 0
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindCreate && strings.HasPrefix(op.Name, "s/queuefloors") {
+			if floors++; floors > 1 {
+				return vfs.ErrNoSpace
+			}
+		}
+		return nil
+	})
+	s := open(t, disk)
+	require.Equal(t, 2, floors)
+	require.NotContains(t, events(s.Report), store.NoRoom)
+	require.EqualValues(t, 7, s.QueueOffsets[last.key])
+	_, err := disk.Stat("s/unprovenqueues")
+	require.ErrorIs(t, err, fs.ErrNotExist, "all is built")
+	require.NoError(t, s.Close())
+	for range 2 {
+		c, _ := recovered(t, disk.Crash(1))
+		require.EqualValues(t, 7, c.Next[last.key])
+		c.requirePuts(t, []put{last})
+	}
 }

@@ -36,8 +36,12 @@ type Store struct {
 	blanks     []unknown // that this recovery has closed holes with
 	kept       *keptKeys // of what this recovery has scanned; nil: none
 	floors     floors
-	doubt      queueDoubt
-	unwritten  bool  // the disk was full: not all that recovery has built is in the files
+	queueDoubt doubt
+	indexDoubt doubt
+	unwritten  bool // the disk was full: not all that recovery has built is in the files
+
+	indexDurable bool // all of the index, by the last sync
+
 	generation int64 // of the last clean stop
 	lock       io.Closer
 	logLock    io.Closer        // of the log's folder
@@ -89,8 +93,10 @@ func (s *Store) open() error {
 	if err == nil && !asLeft {
 		l := loaded{
 			log: s.Log, queues: s.Queues, floors: &s.floors, index: s.Index, checkpoint: s.Checkpoint, clean: s.LastExitClean,
-			all: s.options.FullScan, newIndex: s.options.RebuildIndex || word.lacking, indexed: word.complete,
-			unproven: s.doubt.from,
+			all: s.options.FullScan, indexDoubt: s.indexDoubt.from, indexed: word.complete, unproven: s.queueDoubt.from,
+		}
+		if s.options.RebuildIndex || word.lacking {
+			l.indexDoubt = 0
 		}
 		plan, s.kept, err = makePlan(l, s.Params, &s.options)
 	}
@@ -98,6 +104,9 @@ func (s *Store) open() error {
 		return err
 	}
 	s.Report.Plan = plan
+	if err := s.noteNewIndex(&plan); err != nil {
+		return err
+	}
 	if err := s.setAbort(); err != nil {
 		return err
 	}
@@ -109,9 +118,12 @@ func (s *Store) open() error {
 		if err := s.room(s.saveCheckpoint()); err != nil {
 			return err
 		}
-		if err := s.doubt.clear(); err != nil {
+		if err := s.queueDoubt.clear(); err != nil {
 			return err
 		}
+	}
+	if err := s.settleIndex(); err != nil {
+		return err
 	}
 	if err := s.reserveTail(); err != nil {
 		return err
@@ -183,7 +195,7 @@ func (s *Store) settle() error {
 	if err := s.syncLog(from); err != nil {
 		return err
 	}
-	if err := s.syncDerived(nil); err != nil {
+	if err := errors.Join(s.syncQueues(nil), s.syncIndex()); err != nil {
 		return err
 	}
 	if err := s.saveCheckpoint(); err != nil {

@@ -40,10 +40,18 @@ func mark(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error)
 	return err
 }
 
-// note is mark for what has not begun: when it fails, the marker that was there is as it was.
+// note is mark for what has not begun: when it fails, the marker that was there is as it was. A disk without room for its text often has some for a
+// name: a marker without a number means everything.
 func note(disk vfs.Disk, name string, from messages.PhysicalOffset, cause error) error {
 	_, _, err := replaceMarker(disk, name, from, cause)
-	return err
+	if !errors.Is(err, vfs.ErrNoSpace) {
+		return err
+	}
+	f, noName := disk.Create(name)
+	if noName != nil {
+		return err
+	}
+	return errors.Join(f.Close(), disk.SyncDir(path.Dir(name)))
 }
 
 // replaceMarker makes a marker anew, durably, and tells what it is to say, and whether one was there that says it. That one is made anew too, as

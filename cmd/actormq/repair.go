@@ -136,7 +136,7 @@ func applyRepair(disk vfs.Disk, p store.Params, o store.Options) (kept string, e
 
 func planLine(dir string, r *store.Report, found *verify.Report) repairLine {
 	line := repairLine{
-		Dir: dir, Findings: int64(len(found.Findings)) + found.MoreFindings, LogEnd: int64(r.Plan.End), Steps: []string{}, MoreSteps: int64(r.MoreEvents),
+		Dir: dir, Findings: found.Count(), LogEnd: int64(r.Plan.End), Steps: []string{}, MoreSteps: int64(r.MoreEvents),
 	}
 	for _, e := range r.Events {
 		line.Steps = append(line.Steps, fmt.Sprint(e))

@@ -33,10 +33,11 @@ func newStoreVerifyCommand() *cobra.Command {
 		Short: "Check every record, queue unit, index entry and the checkpoint of a store",
 		Long: `Check a store directory from end to end: every record, every unit of every queue, every index entry, the
 checkpoint, the sizes and names of the files. The directory is not changed and not locked; one that a running node changes
-meanwhile looks damaged where it does. Each finding names file and offset. Marks that an earlier process has left of what it could
-not make durable are told, with what the next start does about them. Progress goes to standard error.
+meanwhile may look damaged where it does. Each finding names file and offset. What a killed process had not written yet of queues and
+index is told too, and is no damage when the next start completes it by itself: that is tried out in memory. Marks that an earlier
+process has left of what it could not make durable are told, with what the next start does about them. Progress goes to standard error.
 
-Exit status: 0 the store is whole, 1 it is damaged, 2 it could not be looked at.`,
+Exit status: 0 nothing is damaged, 1 something is, 2 it could not be looked at.`,
 		Example: "  actormq store verify /var/lib/actormq --json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return runVerify(c, args[0], sizes, asJSON, noIndex) },
@@ -122,6 +123,12 @@ func writeReport(w io.Writer, r *verify.Report, asJSON bool) error {
 	if r.MoreFindings > 0 {
 		fmt.Fprintf(w, "and %d more\n", r.MoreFindings)
 	}
+	for _, f := range r.NextStart {
+		fmt.Fprintf(w, "the next start completes: %v\n", f)
+	}
+	if r.MoreNextStart > 0 {
+		fmt.Fprintf(w, "the next start completes %d more\n", r.MoreNextStart)
+	}
 	for _, m := range r.Marks {
 		fmt.Fprintf(w, "%s: from %d: %s\n", m.File, m.From, m.Next)
 	}
@@ -130,8 +137,12 @@ func writeReport(w io.Writer, r *verify.Report, asJSON bool) error {
 		how = "not closed properly"
 	}
 	state := "whole"
-	if !r.Whole {
+	next := int64(len(r.NextStart)) + r.MoreNextStart
+	switch {
+	case !r.Whole:
 		state = fmt.Sprintf("%d findings", int64(len(r.Findings))+r.MoreFindings)
+	case next > 0:
+		state = fmt.Sprintf("not damaged, the next start completes %d things", next)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s; %s; log %d..%d, %d records (%d stand for lost ones), %d queues with %d units, %d index files with %d entries\n",
 		r.Dir, state, how, r.LogMin, r.LogEnd, r.Records, r.LostRecords, r.Queues, r.Units, r.IndexFiles, r.IndexEntries)

@@ -7,9 +7,11 @@
 //	checkpoint             there, and not outside of the log's times
 //	files                  of the right size and name: RocketMQ does not start otherwise
 //
-// A store that was not closed is judged as it lies there: what its next start will make good (units and index entries that
-// had not been written when the process died) counts as damage too, since it is missing.
+// What is wrong with queues and index of a store that was not closed properly, as after kill -9, is mostly what had not been written when the
+// process died: the next start makes it good. Whether it does is tried out: the start is made in memory, and what it leaves is looked at from
+// where something was wrong. Only what is wrong then too is damage. So are units and entries of records that the log has lost, which the start
+// only clears away, and everything that is wrong in the log.
 //
 // Log and index are read once each, in order, and the queues beside the log; memory is a few hundred bytes a queue and four
-// bytes an index slot.
+// bytes an index slot, and what a start changes when one is made.
 package verify

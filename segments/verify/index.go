@@ -37,6 +37,7 @@ func (v *verifier) openIndex() (err error) {
 	}
 	v.IndexFiles = int64(v.index.Len())
 	for _, d := range v.index.Damaged() {
+		v.doubtFrom(0)
 		v.foundError(PartIndex, d.Path, 0, d.Err)
 	}
 	for _, name := range v.index.Ignored() {
@@ -81,6 +82,7 @@ func (k *keys) record(r *record.Record) {
 		if !found {
 			if k.missing == 0 {
 				k.missingAt = r.PhysicalOffset
+				k.v.doubtFrom(r.PhysicalOffset)
 			}
 			k.missing++
 			break
@@ -92,7 +94,7 @@ func (k *keys) record(r *record.Record) {
 func (k *keys) skipTo(at messages.PhysicalOffset) {
 	for ; k.more && k.ahead.PhysicalOffset < at; k.advance() {
 		named := k.ahead.PhysicalOffset
-		expired := named < k.v.log.Min()
+		expired := named < k.v.begin()
 		if !expired && !k.v.inLost(named) {
 			k.mistake()
 		}
@@ -103,6 +105,7 @@ func (k *keys) mistake() {
 	if k.wrong == 0 {
 		k.wrongAt = k.ahead
 	}
+	k.v.doubtFrom(k.ahead.PhysicalOffset)
 	k.wrong++
 }
 
@@ -129,12 +132,16 @@ func (v *verifier) finishIndex() error {
 		return nil
 	}
 	for ; k.more; k.advance() {
-		if !v.inLost(k.ahead.PhysicalOffset) && k.ahead.PhysicalOffset >= v.log.Min() {
+		if !v.inLost(k.ahead.PhysicalOffset) && k.ahead.PhysicalOffset >= v.begin() {
+			if int64(k.ahead.PhysicalOffset) >= v.LogEnd { // its record is gone
+				v.lostTail[PartIndex] = true
+			}
 			k.mistake()
 		}
 	}
 	k.stop()
 	for _, err := range k.damage {
+		v.doubtFrom(0)
 		v.foundError(PartIndex, v.params.IndexDir(), 0, err)
 	}
 	if k.wrong > 0 {

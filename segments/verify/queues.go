@@ -72,8 +72,10 @@ func (v *verifier) lookAtQueue(dir string, q vfs.Entry) error {
 		start, nameErr := segments.ParseName(f.Name)
 		switch {
 		case nameErr != nil || f.Dir || start%want != 0:
+			v.doubtFrom(0)
 			v.found(PartQueues, path.Join(dir, f.Name), 0, "is no file of a queue")
 		case f.Size != want:
+			v.doubtFrom(0)
 			v.found(PartQueues, path.Join(dir, f.Name), min(f.Size, want), "%d bytes instead of %d", f.Size, want)
 		}
 	}
@@ -121,7 +123,7 @@ func (v *verifier) state(key messages.QueueKey) (*queueState, error) {
 		s = &queueState{key: key, q: v.queues.Lookup(key)}
 		v.states[key] = s
 		if s.q != nil {
-			at, err := s.q.Search(v.log.Min())
+			at, err := s.q.Search(v.begin())
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +142,7 @@ func (v *verifier) unit(key messages.QueueKey, r *record.Record, at messages.Que
 	if s.q == nil || at < s.q.Min() || at >= s.q.Max() {
 		// The topic may have been deleted and made again since: then the queue has later records at lower offsets.
 		if s.q == nil || at < s.q.Min() || r.PhysicalOffset >= s.q.PhysicalEnd() {
-			s.miss(r.PhysicalOffset)
+			v.miss(s, r.PhysicalOffset)
 		}
 		return nil
 	}
@@ -148,17 +150,19 @@ func (v *verifier) unit(key messages.QueueKey, r *record.Record, at messages.Que
 	var damage *segments.CorruptionError
 	switch {
 	case errors.As(err, &damage):
-		s.miss(r.PhysicalOffset)
+		v.miss(s, r.PhysicalOffset)
 		return nil
 	case err != nil:
 		return err
 	case u.PhysicalOffset == r.PhysicalOffset && u.Size == r.Size:
 		if u.TagsCode != tags && !ext.IsAddress(u.TagsCode) && !r.Lost() {
+			v.doubtFrom(r.PhysicalOffset)
 			s.mistake(at, "a unit has another tag than its record")
 		}
 	case u.PhysicalOffset > r.PhysicalOffset && store.Names(v.log, u, key, at) == nil:
 		return nil // made again
 	default:
+		v.doubtFrom(r.PhysicalOffset)
 		s.mistake(at, "a unit names something else than its record")
 	}
 	if err := v.unnamed(s, at); err != nil {
@@ -177,13 +181,18 @@ func (v *verifier) unnamed(s *queueState, to messages.QueueOffset) error {
 			return err
 		}
 		if err != nil || !store.StandsForLost(u) && !v.inLost(u.PhysicalOffset) {
+			v.doubtFrom(u.PhysicalOffset)
+			if err == nil && v.ended && int64(u.PhysicalOffset) >= v.LogEnd { // its record is gone
+				v.lostTail[v.placeOf(PartQueues, v.queueDir(s.key))] = true
+			}
 			s.mistake(s.next, "a unit names no record")
 		}
 	}
 	return nil
 }
 
-func (s *queueState) miss(at messages.PhysicalOffset) {
+func (v *verifier) miss(s *queueState, at messages.PhysicalOffset) {
+	v.doubtFrom(at)
 	if s.missing == 0 {
 		s.missingAt = at
 	}
@@ -238,27 +247,33 @@ func (v *verifier) finishQueues() error {
 	return err
 }
 
+func (v *verifier) queueDir(key messages.QueueKey) string {
+	return path.Join(v.params.ConsumeQueueDir(), key.Topic, strconv.Itoa(int(key.QueueID)))
+}
+
 func (v *verifier) reportQueue(s *queueState) {
-	dir := path.Join(v.params.ConsumeQueueDir(), s.key.Topic, strconv.Itoa(int(s.key.QueueID)))
+	dir := v.queueDir(s.key)
 	if s.q != nil {
 		if err := s.q.Damaged(); err != nil && !errors.Is(err, segments.ErrSize) && !errors.Is(err, segments.ErrName) {
+			v.doubtFrom(0)
 			v.foundError(PartQueues, dir, 0, err)
 		} else if err := s.q.Verify(); err != nil {
+			v.doubtFrom(0)
 			v.foundError(PartQueues, dir, 0, err)
 		}
 	}
-	place := func(at messages.QueueOffset) (string, int64) {
+	inFile := func(at messages.QueueOffset) (string, int64) {
 		bytes, size := int64(at)*consumequeue.UnitBytes, v.params.ConsumeQueueFileBytes
 		return path.Join(dir, segments.Name(bytes-bytes%size)), bytes % size
 	}
 	if s.wrong > 0 {
-		file, offset := place(s.wrongAt)
+		file, offset := inFile(s.wrongAt)
 		v.found(PartQueues, file, offset, "%s: queue offset %d, %d units in all", s.why, s.wrongAt, s.wrong)
 	}
 	if s.missing > 0 {
 		file, offset := dir, int64(0)
 		if s.q != nil {
-			file, offset = place(s.q.Max())
+			file, offset = inFile(s.q.Max())
 		}
 		v.found(PartQueues, file, offset, "%d records have no unit, the first is at %d in the log", s.missing, s.missingAt)
 	}

@@ -35,7 +35,7 @@ const maxFindings = 10_000
 type Report struct {
 	Dir          string    `json:"dir"`
 	Clean        bool      `json:"closedProperly"`
-	Whole        bool      `json:"whole"`
+	Whole        bool      `json:"whole"` // nothing is damaged; NextStart may have something
 	LogMin       int64     `json:"logMin"`
 	LogEnd       int64     `json:"logEnd"`
 	Records      int64     `json:"records"`
@@ -46,8 +46,16 @@ type Report struct {
 	IndexEntries int64     `json:"indexEntries"`
 	Findings     []Finding `json:"findings"`
 	MoreFindings int64     `json:"moreFindings"` // beyond the first 10,000
+	// NextStart is what the next start makes good by itself: no damage.
+	NextStart     []Finding `json:"nextStart"`
+	MoreNextStart int64     `json:"moreNextStart"` // beyond the first 10,000
 	// Marks say what is not to be believed, though it may read well: no findings, as the next start sees to them.
 	Marks []store.Mark `json:"marks"`
+}
+
+// Count is how much is wrong, also what the next start makes good.
+func (r *Report) Count() int64 {
+	return int64(len(r.Findings)+len(r.NextStart)) + r.MoreFindings + r.MoreNextStart
 }
 
 // In tells whether a part has findings.
@@ -61,10 +69,13 @@ func (r *Report) In(part string) bool {
 }
 
 func (v *verifier) found(part, file string, offset int64, format string, args ...any) {
+	at := v.placeOf(part, file)
+	v.where[at]++
 	if len(v.Findings) >= maxFindings {
 		v.MoreFindings++
 		return
 	}
+	v.places = append(v.places, at)
 	v.Findings = append(v.Findings, Finding{Part: part, File: v.below(file), Offset: offset, What: fmt.Sprintf(format, args...)})
 }
 

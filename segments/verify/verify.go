@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 
 	"github.com/actormq/actormq/messages"
@@ -37,6 +38,24 @@ type verifier struct {
 	lost            []store.Span // holes, and records that stand for lost ones
 	keys            *keys        // nil: the index is not looked at
 	firstMs, lastMs int64        // store timestamps
+
+	from     messages.PhysicalOffset // the start of a segment: what is about records in front of it is not looked at
+	doubt    messages.PhysicalOffset // records in front of it have all that belongs to them
+	ended    bool                    // the log was read to its end
+	places   []place                 // of each finding
+	where    map[place]int64         // findings
+	lostTail map[place]bool          // places that have something of records that the log has no more
+}
+
+// newVerifier looks at a disk that may be changed: opening a table may mend small things.
+func newVerifier(overlay vfs.Disk, p store.Params, progress func(done, total int64)) *verifier {
+	v := &verifier{
+		Report: Report{Dir: p.Dir, Findings: []Finding{}, NextStart: []Finding{}, Marks: []store.Mark{}}, params: p, progress: progress,
+		disk: overlay, states: map[messages.QueueKey]*queueState{}, doubt: math.MaxInt64,
+		where: map[place]int64{}, lostTail: map[place]bool{},
+	}
+	v.delays, _ = messages.ParseDelayLevels(p.DelayLevels) // Validate has looked at them
+	return v
 }
 
 // Run looks at a store. The error says that it could not look; damage is in the report. Progress, if not nil, hears of bytes
@@ -46,24 +65,26 @@ func Run(disk vfs.Disk, p store.Params, progress func(done, total int64)) (r Rep
 		return Report{}, fmt.Errorf("verify: %w", err)
 	}
 	p = p.WithDefaults()
-	overlay := vfs.Overlay(disk) // opening a table may mend small things: not on the disk
-	v := &verifier{
-		Report: Report{Dir: p.Dir, Findings: []Finding{}, Marks: []store.Mark{}}, params: p, progress: progress, disk: overlay,
-		states: map[messages.QueueKey]*queueState{},
+	overlay := vfs.Overlay(disk)
+	v := newVerifier(overlay, p, progress)
+	if err = v.look(); err == nil {
+		v.askNextStart(progress)
 	}
-	v.delays, _ = messages.ParseDelayLevels(p.DelayLevels) // Validate has looked at them
-	defer func() {
-		if err = errors.Join(err, v.close(), overlay.Close()); err != nil {
-			err = fmt.Errorf("verify %s: %w", p.Dir, err)
-		}
-	}()
+	v.Whole = err == nil && len(v.Findings) == 0
+	if err = errors.Join(err, overlay.Close()); err != nil {
+		err = fmt.Errorf("verify %s: %w", p.Dir, err)
+	}
+	return v.Report, err
+}
+
+func (v *verifier) look() (err error) {
+	defer func() { err = errors.Join(err, v.close()) }()
 	for _, step := range []func() error{v.open, v.readLog, v.finishQueues, v.finishIndex, v.readCheckpoint} {
 		if err := step(); err != nil {
-			return v.Report, err
+			return err
 		}
 	}
-	v.Whole = len(v.Findings) == 0
-	return v.Report, nil
+	return nil
 }
 
 func (v *verifier) close() error {
@@ -149,6 +170,9 @@ func (v *verifier) openLog() error {
 	return nil
 }
 
+// begin is where the log is read from.
+func (v *verifier) begin() messages.PhysicalOffset { return max(v.log.Min(), v.from) }
+
 // readLog walks over the whole log.
 func (v *verifier) readLog() error {
 	w := store.Walk{Log: v.log, Queues: v.queues, CheckCRC: true}
@@ -156,7 +180,8 @@ func (v *verifier) readLog() error {
 		total := int64(v.log.End() - v.log.Min())
 		w.Progress = func(at messages.PhysicalOffset) { v.progress(int64(at-v.log.Min()), total) }
 	}
-	end, stop, err := w.Run(max(0, v.log.Min()), v.item)
+	defer func() { v.ended = true }()
+	end, stop, err := w.Run(max(0, v.begin()), v.item)
 	if err != nil {
 		return err
 	}

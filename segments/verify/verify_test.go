@@ -1,13 +1,16 @@
 package verify_test
 
 import (
+	"errors"
 	"path"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
+	"github.com/actormq/actormq/segments/checkpoint"
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/verify"
@@ -84,6 +87,51 @@ func TestARepairedStoreIsWhole(t *testing.T) {
 	r, err := verify.Run(vfs.New(), p, nil)
 	require.NoError(t, err)
 	require.True(t, r.Whole, "%v", r.Findings)
+}
+
+// TestWhatTheNextStartCompletesIsNoDamage: units and keys had not been written when the process was killed. After a clean stop they have gone since,
+// and what no start touches stays as it is.
+func TestWhatTheNextStartCompletesIsNoDamage(t *testing.T) {
+	for _, c := range []struct {
+		killed, foreign bool
+		damage          int
+	}{{false, false, 2}, {true, false, 0}, {true, true, 1}} {
+		p := goldenStore(t, "file-roll")
+		s, err := store.Open(vfs.New(), p, store.Options{})
+		require.NoError(t, err)
+		var last messages.QueueKey
+		s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+			if was := s.Queues.Lookup(last); was == nil || q.PhysicalEnd() > was.PhysicalEnd() {
+				last = key
+			}
+		})
+		end := s.Queues.Lookup(last).Max()
+		require.NoError(t, s.CloseClean())
+		dir := path.Join("consumequeue", last.Topic, strconv.Itoa(int(last.QueueID)))
+		at := int64(end-1) * consumequeue.UnitBytes
+		f, err := vfs.New().Open(path.Join(p.Dir, dir, segments.Name(at-at%p.ConsumeQueueFileBytes)), true)
+		require.NoError(t, err)
+		_, err = f.WriteAt(make([]byte, consumequeue.UnitBytes), at%p.ConsumeQueueFileBytes)
+		require.NoError(t, errors.Join(err, f.Close()))
+		files, err := vfs.New().List(p.IndexDir())
+		require.NoError(t, err)
+		require.NoError(t, vfs.New().Remove(path.Join(p.IndexDir(), files[len(files)-1].Name)))
+		if c.killed {
+			require.NoError(t, checkpoint.SetAbort(vfs.New(), p.AbortPath()))
+		}
+		if c.foreign {
+			f, err := vfs.New().Create(path.Join(p.ConsumeQueueDir(), last.Topic, "x"))
+			require.NoError(t, errors.Join(err, f.Close()))
+		}
+		r, err := verify.Run(vfs.New(), p, nil)
+		require.NoError(t, err)
+		require.Len(t, r.Findings, c.damage, "%v", r)
+		require.Equal(t, c.damage == 0, r.Whole)
+		require.Equal(t, c.killed, len(r.NextStart) > 0, "%v", r)
+		for _, f := range r.NextStart {
+			require.True(t, f.Part == verify.PartIndex || f.Part == verify.PartQueues)
+		}
+	}
 }
 
 // FuzzRun: whatever is written over a file, looking does not fail.

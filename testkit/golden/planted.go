@@ -9,6 +9,13 @@ func (s Store) Damage() string {
 	return damage
 }
 
+// Completes tells whether the next start makes good all that Damage says: the process had died, and neither log nor checkpoint is concerned.
+func (s Store) Completes() bool { return completed[s.Name] }
+
+var completed = map[string]bool{
+	"cq-tail-zeroed-crash": true, "missing-index-crash": true, "missing-one-queue-crash": true, "truncated-consumequeue-crash": true,
+}
+
 // planted is what is damaged in each golden store, as Damage says it. A store whose process died
 // is whole when nothing is missing in it; so are crash-stale-resurrect, where records that were once dropped came back and follow
 // soundly, crash-index-loss, where only RocketMQ's recovery would lose keys, and oversize-record, where the put came to nothing.

@@ -1,0 +1,78 @@
+package verify
+
+import (
+	"strings"
+
+	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/store"
+)
+
+// place is what findings are about as a whole: a queue, or the index.
+type place string
+
+// placeOf is the place of a finding in a file; empty: no start mends what is there.
+func (v *verifier) placeOf(part, file string) place {
+	switch part {
+	case PartIndex:
+		return PartIndex
+	case PartQueues:
+		if below, ok := strings.CutPrefix(file, v.params.ConsumeQueueDir()+"/"); ok {
+			if names := strings.Split(below, "/"); len(names) > 1 {
+				return place(names[0] + "/" + names[1])
+			}
+		}
+	}
+	return ""
+}
+
+// doubtFrom notes that what is derived from the records at and behind a physical offset is not as it should be.
+func (v *verifier) doubtFrom(at messages.PhysicalOffset) { v.doubt = min(v.doubt, max(at, 0)) }
+
+// askNextStart finds out which findings the next start mends by itself, by what it would do: it is done in memory, and the parts that it
+// has not left whole stay damaged. It is asked of a store that was not closed properly, or has marks: the start after a clean stop reads less,
+// and what is missing there has gone since.
+func (v *verifier) askNextStart(progress func(done, total int64)) {
+	mendable := false
+	for p := range v.where {
+		mendable = mendable || p != ""
+	}
+	if !mendable || v.Clean && len(v.Marks) == 0 {
+		return
+	}
+	s, err := store.Open(v.disk, v.params, store.Options{})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		return // a store that can't be opened mends nothing
+	}
+	after := newVerifier(v.disk, v.params, progress)
+	after.from = v.log.SegmentStart(v.doubt)
+	if err := after.look(); err != nil {
+		return
+	}
+	v.split(after.where)
+}
+
+// split puts what the next start mends apart from what is damaged for good.
+func (v *verifier) split(left map[place]int64) {
+	mended := func(p place) bool { return p != "" && !v.lostTail[p] && left[p] == 0 }
+	var damage []Finding
+	for i, f := range v.Findings {
+		if mended(v.places[i]) {
+			v.NextStart = append(v.NextStart, f)
+		} else {
+			damage = append(damage, f)
+		}
+	}
+	total, all := int64(0), int64(0)
+	for p, n := range v.where {
+		all += n
+		if mended(p) {
+			total += n
+		}
+	}
+	v.Findings = append([]Finding{}, damage...)
+	v.MoreNextStart = total - int64(len(v.NextStart))
+	v.MoreFindings = all - total - int64(len(damage))
+}

@@ -31,7 +31,9 @@ func TestABackupSparesWhatIsNoBackup(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(project, "config"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(project, "config", "mine"), []byte("x"), 0o600))
-	for _, dest := range []string{other, dir, project} {
+	next := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(next, "backup.next"), 0o700))
+	for _, dest := range []string{other, dir, project, next} {
 		before := snapshot(t, dest)
 		_, _, err := run("store", "backup", dir, dest, "--params", params)
 		require.ErrorIs(t, err, storebackup.ErrNotBackup)

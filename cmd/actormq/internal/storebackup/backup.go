@@ -109,7 +109,7 @@ func isStore(disk vfs.Disk, dir string) error {
 // isFree tells whether a folder holds nothing that a backup replaces: it may be somebody's store.
 func isFree(disk vfs.Disk, dir string) error {
 	p := store.Params{Dir: dir}.WithDefaults()
-	names := append(built(p), p.CommitLogDir, p.AbortPath())
+	names := append(built(p), p.CommitLogDir, p.AbortPath(), path.Join(dir, nextName))
 	for _, name := range beside {
 		names = append(names, path.Join(dir, name))
 	}
@@ -134,6 +134,9 @@ func (r *run) copyLocked(ctx context.Context) (done Done, err error) {
 		return Done{}, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := r.list.stays(r.Disk, r.to); err != nil { // it was read before the lock was taken
+		return Done{}, err
+	}
 	names, err := segmentNames(r.Disk, r.from)
 	if err == nil && len(names) == 0 {
 		err = r.keepsNoLog()

@@ -1,6 +1,7 @@
 package storebackup
 
 import (
+	"bytes"
 	"errors"
 	"path"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -46,9 +48,10 @@ func inTurn(disk *memfs.Disk, is func(memfs.Op) bool, hook func(memfs.Op) error)
 type scene struct {
 	again    bool // there is one of what it was
 	messages int  // that it gets each time
+	torn     bool // its log ends in a record that is damaged, which recovery cuts
 }
 
-var scenes = []scene{{false, 100}, {true, 100}, {true, 10}}
+var scenes = []scene{{messages: 100}, {again: true, messages: 100}, {again: true, messages: 10}, {again: true, messages: 10, torn: true}}
 
 // make makes the disk; one is what is restored before the backup is taken, if it can be, two what is restored then.
 func (s scene) make(t *testing.T) (disk *memfs.Disk, one, two string) {
@@ -66,11 +69,27 @@ func (s scene) make(t *testing.T) (disk *memfs.Disk, one, two string) {
 	if s.again && s.messages == 100 { // and its first file has expired
 		remove(t, disk, path.Join(source, logName, segments.Name(0)))
 	}
+	if s.torn {
+		tear(t, disk)
+	}
 	after := disk.Clone()
 	backUp(t, after)
 	two = mustRestore(t, after)
 	require.NotEqual(t, one, two)
 	return disk, one, two
+}
+
+// tear damages the body of the last record of the store.
+func tear(t *testing.T, disk *memfs.Disk) {
+	t.Helper()
+	all, err := segmentNames(disk, params(source))
+	require.NoError(t, err)
+	name := path.Join(source, logName, all[len(all)-1])
+	text := fixture.ReadFile(t, disk, name)
+	at := bytes.LastIndex(text, []byte("xxxxxxxx"))
+	require.Positive(t, at)
+	text[at] = 'y'
+	fixture.WriteFile(t, disk, name, text)
 }
 
 func remove(t *testing.T, disk *memfs.Disk, name string) {
@@ -122,7 +141,7 @@ func TestABackupThatIsTakenSurvivesAPowerCut(t *testing.T) {
 
 // TestAPowerCutAnywhereInARestore leaves a store that is whole, or one that does not start, or none.
 func TestAPowerCutAnywhereInARestore(t *testing.T) {
-	disk, _, two := scene{true, 100}.make(t)
+	disk, _, two := scene{again: true, messages: 100}.make(t)
 	backUp(t, disk)
 	whole := 0
 	atEach(disk, back, func(at int, op memfs.Op) {
@@ -187,7 +206,7 @@ func TestADiskThatIsFullAnywhereInABackup(t *testing.T) {
 
 // TestAnyErrorOfTheDiskEndsABackup, and what the copy had can be restored.
 func TestAnyErrorOfTheDiskEndsABackup(t *testing.T) {
-	before, one, two := scene{true, 100}.make(t)
+	before, one, two := scene{again: true, messages: 100}.make(t)
 	broken := errors.New("broken")
 	for k := 1; ; k++ {
 		disk, at := before.Clone(), 0
@@ -211,4 +230,43 @@ func TestAnyErrorOfTheDiskEndsABackup(t *testing.T) {
 			require.Contains(t, want, mustRestore(t, disk.Crash(seed)), "%d: %v", k, err)
 		}
 	}
+}
+
+// TestABackupThatAnotherOneWasFasterThan does not go on from what was there before that.
+func TestABackupThatAnotherOneWasFasterThan(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 100)
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindLock && op.Name == path.Join(dest, "lock") {
+			disk.Inject(nil)
+			backUp(t, disk)
+		}
+		return nil
+	})
+	_, err := Backup(t.Context(), disk, params(source), dest, nil)
+	require.ErrorIs(t, err, ErrUnfinished)
+	mustRestore(t, disk)
+}
+
+// TestABackupOfATornLogGoesOnOnceTheStoreHasCutItToo, when it was interrupted behind the recovery of the copy.
+func TestABackupOfATornLogGoesOnOnceTheStoreHasCutItToo(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 10)
+	tear(t, disk)
+	broken := errors.New("broken")
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindRename && op.To == path.Join(dest, listName) && there(t, disk, params(dest).CleanStopPath()) {
+			return broken
+		}
+		return nil
+	})
+	_, err := Backup(t.Context(), disk, params(source), dest, nil)
+	require.ErrorIs(t, err, broken)
+	disk.Inject(nil)
+	one := mustRestore(t, disk)
+	s, err := store.Open(disk, params(source), store.Options{FullScan: true})
+	require.NoError(t, err)
+	require.NoError(t, s.CloseClean())
+	backUp(t, disk)
+	require.Equal(t, one, mustRestore(t, disk))
 }

@@ -7,7 +7,7 @@
 //
 // The order makes the copy one that a crash could have left: what is copied first never speaks of more than what is copied later, but for the
 // marker of consume queues that are not to be believed, which is copied before and behind them. Floors, config and the log's end are of one
-// moment: when a queue or topic was deleted meanwhile they are copied again. The copy has no checkpoint before it is recovered, so that all of its
+// moment: when a topic was deleted meanwhile they are copied again. The copy has no checkpoint before it is recovered, so that all of its
 // queues are compared with its log, and the index is built from the log again.
 //
 // A run that ends anywhere leaves what the copy had before, or all of itself. Of the log it only adds files, or makes the last one longer; all

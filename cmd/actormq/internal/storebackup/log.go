@@ -95,7 +95,16 @@ func (r *run) losesNothing() error {
 	if err != nil {
 		return err
 	}
+	p := r.from
+	p.Dir = r.to
 	has := r.list.LogEnd
+	if r.list.Unfinished { // what recovery has cut is no message, and the store's own cuts it too
+		copied, err := logEnd(r.Disk, p)
+		if err != nil {
+			return err
+		}
+		has = min(has, copied)
+	}
 	for name := range r.list.Segments {
 		if start, err := segments.ParseName(name); err == nil {
 			has = max(has, start+r.from.SegmentBytes)
@@ -114,8 +123,6 @@ func (r *run) losesNothing() error {
 	if r.list.LogEnd == 0 || r.list.Unfinished {
 		return nil
 	}
-	p := r.from
-	p.Dir = r.to
 	if end, err = logEnd(r.Disk, p); err == nil && end > r.list.LogEnd {
 		err = fmt.Errorf("%w: the log of %s ended at %d, and ends at %d, as when a node runs there: name another folder", ErrLoses, r.to, r.list.LogEnd, end)
 	}

@@ -83,7 +83,7 @@ func TestABackupDuringEndlessDeletionsEnds(t *testing.T) {
 	disk.Inject(func(op memfs.Op) error {
 		if op.Kind == memfs.KindRename && op.To == path.Join(dest, nextName, floorsName) {
 			n++
-			fixture.WriteFile(t, disk, path.Join(source, floorsName), fmt.Appendf(nil, `{"queues":{"C":{"0":%d}}}`, n))
+			fixture.WriteFile(t, disk, path.Join(source, floorsName), fmt.Appendf(nil, `{"topics":{"C":{"below":%d}}}`, n))
 		}
 		return nil
 	})
@@ -94,4 +94,20 @@ func TestABackupDuringEndlessDeletionsEnds(t *testing.T) {
 	disk.Inject(nil)
 	backUp(t, disk)
 	require.NotEqual(t, one, mustRestore(t, disk))
+}
+
+// TestABackupWhileMessagesExpireEnds: topics with a retention of their own, and queues that have expired, change the floors again and again.
+func TestABackupWhileMessagesExpireEnds(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 100)
+	n := 0
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindRename && op.To == path.Join(dest, nextName, floorsName) {
+			n++
+			fixture.WriteFile(t, disk, path.Join(source, floorsName), fmt.Appendf(nil, `{"topics":{},"queues":{"C":{"%d":1}},"expired":{"T":{"below":%d}}}`, n, n))
+		}
+		return nil
+	})
+	backUp(t, disk)
+	require.Equal(t, 2, n, "the log was copied once, and what has come since")
 }

@@ -161,8 +161,8 @@ func (l *list) logOf(disk vfs.Disk, p store.Params) (names []string, end int64, 
 		}
 	}
 	for _, sums := range []map[string]string{l.Segments, l.Last} {
-		for name := range sums {
-			if is(name) && !slices.Contains(names, name) {
+		for name, sum := range sums {
+			if sum != "" && is(name) && !slices.Contains(names, name) {
 				err = errors.Join(err, fmt.Errorf("%s is missing: %w", name, ErrChecksum))
 			}
 		}

@@ -3,6 +3,7 @@ package storebackup
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,12 +74,13 @@ func (r *run) stage(ctx context.Context, c *copied) error {
 	return r.list.write(r.Disk, r.to)
 }
 
-// takeMoment copies the floors, then the configuration, then the log: none speaks of more than what comes after it. They are of one moment when the
-// floors have not changed until the log was copied: what they note of a deleted topic tells the offsets of its queues from those of its next
-// life, and both must be of the same life as the end of the log is.
+// takeMoment copies the floors, then the configuration, then the log: none speaks of more than what comes after it. They are of one moment when no
+// topic was deleted until the log was copied: what the floors note of a deleted one tells the offsets of its queues from those of its next
+// life, and both must be of the same life as the end of the log is. The first time the log may take hours, in which what is noted can be gone again:
+// then the floors must not have changed at all.
 func (r *run) takeMoment(ctx context.Context, c *copied) error {
 	floors := path.Join(r.from.Dir, floorsName)
-	for range passes {
+	for pass := range passes {
 		before, err := r.textOf(floors)
 		if err != nil {
 			return err
@@ -103,8 +105,44 @@ func (r *run) takeMoment(ctx context.Context, c *copied) error {
 		if bytes.Equal(before, now) && bytes.Equal(before, taken) {
 			return nil
 		}
+		if pass == 0 {
+			continue
+		}
+		if same, err := r.sameLives(); same || err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("%w: queues of %s were deleted while it was copied, %d times: take it again, it goes on from here", ErrUnfinished, r.from.Dir, passes)
+	return fmt.Errorf("%w: topics of %s were deleted while it was copied, %d times: take it again, it goes on from here", ErrUnfinished, r.from.Dir, passes)
+}
+
+// lives is what the floors say of deletions: where the log ended when topics were deleted, and which topics have queues that go on without a unit, until
+// they are deleted. All else in them may change with each round of cleaning.
+type lives struct {
+	Topics map[string]struct {
+		Below int64 `json:"below"`
+	} `json:"topics"`
+	Queues map[string]json.RawMessage `json:"queues"`
+}
+
+// sameLives tells whether no topic was deleted since the floors were copied.
+func (r *run) sameLives() (bool, error) {
+	var taken, now lives
+	for dir, v := range map[string]*lives{path.Join(r.to, nextName): &taken, r.from.Dir: &now} {
+		if _, err := metadata.Load(r.Disk, path.Join(dir, floorsName), v); err != nil && !errors.Is(err, metadata.ErrDamaged) { // nobody would believe it
+			return false, err
+		}
+	}
+	for topic, at := range now.Topics {
+		if was, there := taken.Topics[topic]; !there || was != at {
+			return false, nil
+		}
+	}
+	for topic := range taken.Queues {
+		if _, there := now.Queues[topic]; !there {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // textOf is the content of a file, empty when it is not there.
@@ -157,6 +195,9 @@ func (r *run) replace() error {
 		return err
 	}
 	r.list.Staged, r.list.Whole = nil, true
+	for name := range r.list.Last {
+		r.list.Last[name] = "" // the recovery comes next, and may cut what is no record behind the last one
+	}
 	if err := r.list.write(r.Disk, r.to); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type list struct {
 	Source   string            `json:"source"`
 	Segments map[string]string `json:"segments"` // commit-log files that will not change: their SHA-256
 	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them, or as they are
-	// when they are copied up to LogEnd.
+	// when they are copied up to LogEnd. Empty: not known, for the copy may be half recovered, or they are gone with what was cut.
 	Last map[string]string `json:"last,omitempty"`
 	// LogEnd is where the log of the last copy ends that is whole, as logEnd finds it; 0: not known.
 	LogEnd int64 `json:"logEnd,omitempty"`
@@ -145,8 +145,11 @@ func (l *list) sumLast(ctx context.Context, disk vfs.Disk, p store.Params, dir s
 	return nil
 }
 
-// knows tells whether a checksum of a file of the log was taken.
-func (l *list) knows(name string) bool { return l.Segments[name] != "" || l.Last[name] != "" }
+// knows tells whether a file of the log is one that was copied.
+func (l *list) knows(name string) bool {
+	_, last := l.Last[name]
+	return last || l.Segments[name] != ""
+}
 
 // isSum tells whether a file of the log has a checksum that was taken of it, or there is none. Cut: of a file that is not copied to its end.
 func (l *list) isSum(name, sum string, cut bool) bool {

@@ -84,11 +84,15 @@ type taken struct {
 	delays []byte              // its delay offsets, as they were last saved
 }
 
-// clearing takes the topics, and then deletes the queues and offsets of those that the master has no more, also when it does not answer any more:
-// in the round of a promotion it is the last occasion. What could not be deleted is tried again with the next round.
+// clearing takes the topics, and then deletes the queues and offsets of those that the master has no more; of a promotion, whose round is the last
+// occasion, also when it does not answer any more. In any other round it may have made them again, and what is in their queues may be of their new life:
+// the next one tells. What could not be deleted is tried again with it.
 func (t *taken) clearing(take func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := take(ctx)
+		if err != nil && !t.takesOver.Load() {
+			return err
+		}
 		for name := range t.gone {
 			if _, there := t.broker.Topics.Lookup(name); there && err != nil {
 				continue // the table without it may be on its way

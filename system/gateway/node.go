@@ -45,6 +45,7 @@ type Node struct {
 
 	master     atomic.Pointer[string] // of a slave: where its configuration comes from; nil while nobody knows
 	configSync *actor.PID             // of a slave: takes over its master's configuration
+	takesOver  atomic.Bool            // of a slave: it is being promoted
 	registrar  *registrar.Registrar   // nil: there is no other name server
 	draining   atomic.Bool            // producers are sent to other brokers
 

@@ -47,6 +47,7 @@ func (n *Node) TakeOver(ctx context.Context) {
 	if n.configSync == nil {
 		return
 	}
+	n.takesOver.Store(true)
 	answer := messages.NewAnswer[struct{}]()
 	n.root.Send(n.configSync, ha.SyncNow{Answer: answer})
 	if _, err := answer.Wait(ctx); err != nil {

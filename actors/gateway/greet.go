@@ -14,7 +14,7 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 )
 
-// relayHandshake bounds connecting and the hello.
+// relayHandshake bounds connecting and the hello, which are a few short frames.
 const relayHandshake = time.Second
 
 var errHello = errors.New("the node there does not lead, or not yet")
@@ -66,7 +66,7 @@ func (t *tunnel) connect() (up *upstream, changed <-chan struct{}, err error) {
 	}
 }
 
-// greet connects, says that this is a relay, and by what the client has said of itself whose.
+// greet connects, and says that this is a relay, and whose.
 func (t *tunnel) greet(ctx context.Context, address string) (*upstream, error) {
 	ctx, cancel := context.WithTimeout(ctx, relayHandshake)
 	defer cancel()
@@ -95,15 +95,6 @@ func (t *tunnel) hello(up *upstream, address string) error {
 	default:
 		if err := t.vouch(up, address, answer); err != nil {
 			return fmt.Errorf("tell the leader whose the connection is: %w", err)
-		}
-	}
-	for _, said := range t.conn.peerIs.Load().requests() {
-		frame, err := quietly(said).Append(nil)
-		if err == nil {
-			_, err = up.Write(frame)
-		}
-		if err != nil {
-			return fmt.Errorf("tell the leader who the client is: %w", err)
 		}
 	}
 	return nil

@@ -47,9 +47,10 @@ func (i *identity) charged() int64 {
 	return i.large
 }
 
-// note keeps the requests by which a peer says who it is. Nobody changes them. Who says too much is announced by its next heartbeat.
+// note keeps the requests by which a peer says who it is. Nobody changes them. Who says too much is announced by its next heartbeat. A node that
+// relays is announced to nobody: its connection ends with the lead.
 func (c *Conn) note(r *Request) {
-	if r.Code == 0 || r.again {
+	if r.Code == 0 || r.again || c.relayed.Load() {
 		return
 	}
 	switch s := c.shared.service.Load(); r.Code {

@@ -77,6 +77,7 @@ type tunnel struct {
 	ended   bool
 	last    int32
 	fresh   []int32            // not written yet, in order
+	begins  bool               // the leader has been told nothing: first it hears who the client is
 	stale   bool               // something among them may say of the client what it has taken back since
 	pending map[int32]*Request // all that are not answered, by the number that the leader gets
 	calls   map[int32]int32    // of the leader's requests to the client: our number, its
@@ -304,6 +305,7 @@ func (t *tunnel) fail(err error) {
 // exchange passes frames on until the connection ends, or another node leads.
 func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
 	t.heard.Store(time.Now().UnixNano())
+	t.begin()
 	broken, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(broken)
@@ -341,6 +343,13 @@ func (t *tunnel) exchange(up *upstream, changed <-chan struct{}) {
 	_ = up.Close()
 	<-broken
 	<-closed
+}
+
+// begin has the next write say who the client is, in front of all else: a large heartbeat takes its time, as any request may.
+func (t *tunnel) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begins = true
 }
 
 // silent tells whether the leader has said nothing for too long although it was asked something that it answers at once. Who does not take its
@@ -386,6 +395,10 @@ func (t *tunnel) write(up *upstream) error {
 func (t *tunnel) framed() (out []byte, over, odd []*Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.begins {
+		t.begins = false
+		out = appendAll(out, t.said())
+	}
 	for _, id := range t.fresh {
 		r, waits := t.pending[id]
 		if !waits {
@@ -405,26 +418,36 @@ func (t *tunnel) framed() (out []byte, over, odd []*Request) {
 		}
 		out = next
 	}
-	t.replies = append(t.replies, t.lastSaid()...)
-	for _, cmd := range t.replies {
-		if next, err := cmd.Append(out); err == nil {
-			out = next
-		}
-	}
+	out = appendAll(out, append(t.replies, t.lastSaid()...))
 	t.fresh, t.replies = nil, nil
 	return out, over, odd
 }
 
 // lastSaid is what the leader has to be told behind what it is given again: what the client has said of itself since.
-func (t *tunnel) lastSaid() (all []*remoting.Command) {
+func (t *tunnel) lastSaid() []*remoting.Command {
 	if !t.stale {
 		return nil
 	}
 	t.stale = false
+	return t.said()
+}
+
+// said is what the client has said of itself, as requests that are not answered.
+func (t *tunnel) said() (all []*remoting.Command) {
 	for _, said := range t.conn.peerIs.Load().requests() {
 		all = append(all, quietly(said))
 	}
 	return all
+}
+
+// appendAll adds the frames of those that have one.
+func appendAll(out []byte, all []*remoting.Command) []byte {
+	for _, cmd := range all {
+		if next, err := cmd.Append(out); err == nil {
+			out = next
+		}
+	}
+	return out
 }
 
 // receive hands the leader's frames to the client.

@@ -62,6 +62,7 @@ type member struct {
 	held          chan *gateway.Request
 	waits         chan *gateway.Request
 	mute          atomic.Bool // it does not answer what clients say of themselves
+	narrow        bool        // what it relays has little room on its way
 }
 
 func join(t *testing.T, name string, s *seat) *member {
@@ -145,7 +146,11 @@ func (m *member) relay() *gateway.Relay {
 		Takes: func(c *remoting.Command) bool { return c.Code != codeGreet }, Held: remoting.RequestPullMessage, Leader: m.seat.leader, Patience: patience,
 		Dial: func(ctx context.Context, address string, _ bool) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, "tcp", address)
+			sock, err := d.DialContext(ctx, "tcp", address)
+			if err == nil && m.narrow {
+				err = sock.(*net.TCPConn).SetWriteBuffer(4 << 10)
+			}
+			return sock, err
 		},
 		Hello:   func() *remoting.Command { return remoting.NewRequest(codeGreet, nil) },
 		Relayed: &m.relayed, Failed: &m.lost,

@@ -15,7 +15,7 @@ import (
 // plan finds.
 func (s *Store) apply(p *Plan) error {
 	steps := []func(*Plan) error{
-		s.cutLog, s.noteQueues, s.cutQueues, s.cutIndex, s.noteIndex, s.dispatch, s.beginDropped, s.syncRecovered, s.forgetNoted, s.raiseMins,
+		s.cutLog, s.noteQueues, s.cutQueues, s.noteIndex, s.cutIndex, s.dispatch, s.beginDropped, s.syncRecovered, s.forgetNoted, s.raiseMins,
 	}
 	for _, step := range steps {
 		if err := step(p); err != nil {

@@ -44,7 +44,7 @@ func (s *Store) planAsLeft() (p Plan, asLeft bool, w indexWord, err error) {
 	end := messages.PhysicalOffset(c.LogEnd)
 	return Plan{
 		Clean: true, ScanFrom: end, Min: s.Log.Min(), End: end, LastStoreMs: c.StoreMs, Tail: Span{From: end, To: end},
-		QueuesFrom: end, Index: IndexStep{Cut: -1, From: end},
+		QueuesFrom: end, Index: IndexStep{Cut: -1, From: end, Doubt: proven},
 	}, true, w, nil
 }
 

@@ -433,12 +433,20 @@ func (p *planner) doubtIndex() {
 	}
 }
 
-// unusedIndex is the place from which on an index is not to be believed that is left alone: after an unclean stop.
+// unusedIndex is the place from which on an index is not to be believed that is left alone: after an unclean stop, and behind the end of a log
+// that is cut, which goes on with other records. proven: nothing is to be noted beside what is.
 func (p *planner) unusedIndex() messages.PhysicalOffset {
-	if p.Clean || p.indexDoubt != proven {
+	cut := p.End
+	switch marked := p.indexDoubt != proven; {
+	case !marked && !p.Clean:
+		cut = min(cut, p.indexCut())
+	case !marked && p.params.CutAt <= 0:
 		return proven
 	}
-	return p.indexCut()
+	if cut >= p.indexDoubt {
+		return proven
+	}
+	return cut
 }
 
 // indexCut is the place in front of which every record has its entries on the disk, by marker and checkpoint; proven: all have.

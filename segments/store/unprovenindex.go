@@ -35,8 +35,9 @@ func (s *Store) noteNewIndex(p *Plan) error {
 	return s.must(ErrNoNote, s.indexDoubt.path, func() error { return s.indexDoubt.note(p.Index.Doubt, errIndexing) })
 }
 
-// noteIndex does it where the index shows by itself that it lacks something: before anything is built that the checkpoint would vouch for, as it
-// does for what was there. Without room for a note there is no index until the next start, which finds the same.
+// noteIndex does it where the index shows by itself that it lacks something: before anything goes, as a file that could not be read may be readable
+// for the next start, and before anything is built that the checkpoint would vouch for, as it does for what was there. Without room for a note there
+// is no index until the next start, which finds the same.
 func (s *Store) noteIndex(p *Plan) error {
 	switch {
 	case p.Index.Anew || p.Index.Doubt == proven:

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -158,6 +160,104 @@ func TestAnIndexThatWasLeftAloneAfterACrashIsMended(t *testing.T) {
 		c, _ := recovered(t, left)
 		require.Empty(t, c.lacks(w.puts), "step %d", step)
 	})
+}
+
+// TestACleanStartMarksNoIndex: a marker of which nothing comes has a start rebuild all of the index that follows a power cut.
+func TestACleanStartMarksNoIndex(t *testing.T) {
+	p := testParams()
+	for _, p.MessageIndex = range []bool{true, false} {
+		disk, _ := indexed(t)
+		for range 3 {
+			disk.Inject(func(op memfs.Op) error {
+				require.False(t, op.Kind.Changes() && strings.HasPrefix(op.Name, indexMarker), "%v", op)
+				return nil
+			})
+			s, err := store.Open(disk, p, testOptions())
+			require.NoError(t, err)
+			require.NoError(t, s.CloseClean())
+		}
+	}
+}
+
+// TestAMarkerThatNamesNoRecordLosesNone: it was noted for a log that has been cut since, and has gone on with other records.
+func TestAMarkerThatNamesNoRecordLosesNone(t *testing.T) {
+	o := testOptions()
+	o.FullScan = true
+	for n := 50; n < 80; n++ {
+		disk, w := indexed(t)
+		for range 4 {
+			removeIndexFile(t, disk, len(indexFiles(t, disk))-1)
+		}
+		text := fmt.Sprintln(w.puts[n].from + 1)
+		createFile(t, disk, indexMarker, int64(len(text)))
+		f, err := disk.Open(indexMarker, true)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte(text), 0)
+		require.NoError(t, errors.Join(err, f.Close()))
+		s, err := store.Open(disk, testParams(), o)
+		require.NoError(t, err, "message %d", n)
+		c := contentOf(t, s)
+		require.Empty(t, c.lacks(w.puts), "message %d", n)
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestAnIndexIsNotBelievedOfALogThatWasCutWithoutIt, as that of a follower: the log goes on with other records.
+func TestAnIndexIsNotBelievedOfALogThatWasCutWithoutIt(t *testing.T) {
+	for _, marked := range []bool{false, true} {
+		for _, more := range []int{5, 60} { // the log ends in front of what the index has, and behind it
+			disk, w := indexed(t)
+			if marked {
+				createFile(t, disk, "s/abort", 0)
+			}
+			p := testParams()
+			p.MessageIndex = false
+			if marked { // in front of where the log is cut later
+				s, err := store.Open(disk, p, testOptions())
+				require.NoError(t, err)
+				require.NoError(t, s.CloseClean())
+			}
+			p.Follower, p.CutAt = true, messages.PhysicalOffset(w.puts[40].from)
+			s, err := store.Open(disk, p, testOptions())
+			require.NoError(t, err)
+			require.NoError(t, s.CloseClean())
+			w.pos, w.puts = w.puts[40].from, w.puts[:40]
+			clear(w.next)
+			for _, p := range w.puts {
+				w.next[p.key] = p.at + 1
+			}
+			for range more {
+				w.put("A", 0, "another one")
+			}
+			p.CutAt, p.Follower = 0, false
+			s, err = store.Open(disk, p, testOptions())
+			require.NoError(t, err)
+			require.NoError(t, s.CloseClean())
+			c, _ := recovered(t, disk)
+			require.Empty(t, c.lacks(w.puts), "marked %v, %d more", marked, more)
+		}
+	}
+}
+
+// TestAnIndexFileThatCouldNotBeReadOnceLeavesNoHole: what is newer goes with it, and it may be readable for the next start.
+func TestAnIndexFileThatCouldNotBeReadOnceLeavesNoHole(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		disk, w := indexed(t)
+		if killed {
+			createFile(t, disk, "s/abort", 0)
+		}
+		bad := indexFiles(t, disk)[2]
+		everyEndWith(t, disk, testOptions(), func(op memfs.Op) error {
+			if op.Kind == memfs.KindOpen && op.Name == bad {
+				return vfs.ErrFault
+			}
+			return nil
+		}, func(left *memfs.Disk, step int) {
+			left.Inject(nil)
+			c, _ := recovered(t, left)
+			require.Empty(t, c.lacks(w.puts), "killed %v, step %d", killed, step)
+		})
+	}
 }
 
 // lacks returns the keys by which messages can't be found.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/store"
 )
 
@@ -41,6 +42,7 @@ func (v *verifier) askNextStart(progress func(done, total int64)) {
 	}
 	s, err := store.Open(v.disk, v.params, store.Options{})
 	if err == nil {
+		v.noteGuessed(s)
 		err = s.Close()
 	}
 	if err != nil {
@@ -52,6 +54,15 @@ func (v *verifier) askNextStart(progress func(done, total int64)) {
 		return
 	}
 	v.split(after.where)
+}
+
+// noteGuessed keeps queues damaged of which the log has nothing: where they go on a start can only guess, by what is left of their files.
+func (v *verifier) noteGuessed(s *store.Store) {
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if q.PhysicalEnd() <= max(s.Log.Min(), 0) {
+			v.lostTail[v.placeOf(PartQueues, v.queueDir(key))] = true
+		}
+	})
 }
 
 // split puts what the next start mends apart from what is damaged for good.

@@ -44,7 +44,7 @@ type verifier struct {
 	ended    bool                    // the log was read to its end
 	places   []place                 // of each finding
 	where    map[place]int64         // findings
-	lostTail map[place]bool          // places that have something of records that the log has no more
+	lostTail map[place]bool          // places that have something of records that the log has no more, or had: how much is not known
 }
 
 // newVerifier looks at a disk that may be changed: opening a table may mend small things.

@@ -183,6 +183,12 @@ func (r *run) begin() error {
 	if !r.list.Unfinished {
 		r.list.Whole = r.list.LogEnd > 0
 	}
+	for _, name := range r.list.Mended {
+		if _, there := r.list.Last[name]; there {
+			r.list.Last[name] = ""
+		}
+	}
+	r.list.Mended = nil
 	r.list.Source, r.list.Unfinished, r.list.Begun = r.from.Dir, true, time.Now().UnixNano()
 	if err := r.list.write(r.Disk, r.to); err != nil {
 		return err

@@ -270,3 +270,54 @@ func TestABackupOfATornLogGoesOnOnceTheStoreHasCutItToo(t *testing.T) {
 	backUp(t, disk)
 	require.Equal(t, one, mustRestore(t, disk))
 }
+
+// TestAPowerCutAnywhereInABackupOfADamagedLog leaves what can be restored though a file gets the damage back that the recovery of the copy has closed.
+func TestAPowerCutAnywhereInABackupOfADamagedLog(t *testing.T) {
+	disk := memfs.New()
+	s := open(t, disk)
+	put(t, s, "T", 100)
+	for _, start := range []int64{0, params(source).SegmentBytes} {
+		f, err := disk.Open(path.Join(source, logName, segments.Name(start)), true)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("damage"), 1000)
+		require.NoError(t, errors.Join(err, f.DataSync(), f.Close()))
+	}
+	backUp(t, disk)
+	one := mustRestore(t, disk)
+	put(t, s, "T", 10)
+	after := disk.Clone()
+	backUp(t, after)
+	two := mustRestore(t, after)
+	require.NotEqual(t, one, two)
+	atEach(disk, dest, func(at int, op memfs.Op) {
+		for seed := range seeds {
+			found, err := restored(t, disk.Crash(uint64(at*seeds+seed)))
+			require.NoError(t, err, "%d %v", at, op)
+			require.Contains(t, []string{one, two}, found, "%d %v", at, op)
+		}
+	})
+	backUp(t, disk)
+	disk.Inject(nil)
+	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestAFileThatHasAChecksumIsThere, with the content that was summed, also behind a power cut: it is not copied again.
+func TestAFileThatHasAChecksumIsThere(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 30)
+	backUp(t, disk)
+	grow(t, disk, "two", 100) // the last file goes on to its end
+	first := path.Join(logName, segments.Name(0))
+	want := fixture.ReadFile(t, disk, path.Join(source, first))
+	atEach(disk, dest, func(at int, op memfs.Op) {
+		if op.Kind != memfs.KindSyncDir || op.Name != dest {
+			return
+		}
+		for seed := range uint64(8) {
+			cut := disk.Crash(seed)
+			backUp(t, cut)
+			require.True(t, bytes.Equal(want, fixture.ReadFile(t, cut, path.Join(dest, first))), "%d, seed %d", at, seed)
+		}
+	})
+	backUp(t, disk)
+}

@@ -55,6 +55,9 @@ func (r *run) copyLog(ctx context.Context, c *copied) error {
 		c.now[name], c.last = true, sum
 		if i < last {
 			r.list.Segments[name] = sum
+			if err := r.SyncDir(path.Join(r.to, logName)); err != nil { // before: what is named is not copied again, and was perhaps shorter
+				return err
+			}
 			if err := r.list.write(r.Disk, r.to); err != nil {
 				return err
 			}

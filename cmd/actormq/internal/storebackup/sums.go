@@ -11,6 +11,7 @@ import (
 	"math"
 	"path"
 	"reflect"
+	"slices"
 
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/checkpoint"
@@ -28,6 +29,8 @@ type list struct {
 	// Last is the same of the others, of which there may be more in the store by now: as the recovery of the copy has left them, or as they are
 	// when they are copied up to LogEnd. Empty: not known, for the copy may be half recovered, or they are gone with what was cut.
 	Last map[string]string `json:"last,omitempty"`
+	// Mended are files in which the recovery of the copy has closed damage: the next run puts there again what the store has.
+	Mended []string `json:"mended,omitempty"`
 	// LogEnd is where the log of the last copy ends that is whole, as logEnd finds it; 0: not known.
 	LogEnd int64 `json:"logEnd,omitempty"`
 	// First is the first file of its log; empty: whichever there is.
@@ -114,7 +117,11 @@ func (l *list) dropChanged(p store.Params, disk vfs.Disk, dir string) func(store
 		for _, sums := range []map[string]string{l.Segments, l.Last} {
 			maps.DeleteFunc(sums, func(name, _ string) bool {
 				start, err := segments.ParseName(name)
-				return err != nil || start < to && start+p.SegmentBytes > from
+				changes := err != nil || start < to && start+p.SegmentBytes > from
+				if changes && e.What == store.FoundHole && !slices.Contains(l.Mended, name) {
+					l.Mended = append(l.Mended, name)
+				}
+				return changes
 			})
 		}
 		if len(l.Segments)+len(l.Last) != before {

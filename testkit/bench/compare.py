@@ -21,13 +21,14 @@ process ids of its server. --ready NAME=file:PATH waits for a file instead, with
 what there is; the status is 130 then.
 
 --warm-memory MB has all peers run with memory that stays in the machine: so much is taken before the first command, and given back but for a page
-of each 256, which are kept to the end. A virtual machine's host takes back what nobody uses, in pieces of 2 MiB, and what a page costs otherwise
+of each 2 MiB, which are kept to the end. A virtual machine's host takes back what nobody uses, in pieces of 2 MiB, and what a page costs otherwise
 depends on who freed it, and when. Take as much as is free, less what the peers use themselves.
 
 CPU that other processes used during a run is recorded as other_cpu (in cores); a run above --max-other is repeated
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
 """
 import argparse
+import ctypes
 import json
 import mmap
 import os
@@ -115,19 +116,25 @@ def stop(proc):
 
 
 KEPT = []
+HUGE = 2 << 20
 
 
 def warm_memory(mb):
-    """Takes memory, once, and gives it back in pieces that are too small for the host to take."""
-    piece = 256 * mmap.PAGESIZE
+    """Takes memory, once, and gives it back in pieces that are too small for the host to take.
+
+    A page of each 2 MiB is kept. They are taken as huge pages, where the system has them, so that what is given back beside that page are
+    pieces of 1 MiB and less, and not only small ones, which a kernel with large folios takes last. MADV_FREE is what divides a huge page.
+    """
     if not mb or KEPT:
         return
     m = mmap.mmap(-1, mb << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    m.madvise(mmap.MADV_NOHUGEPAGE)
+    m.madvise(mmap.MADV_HUGEPAGE)
+    first = -ctypes.addressof(ctypes.c_char.from_buffer(m)) % HUGE
     for page in range(0, len(m), mmap.PAGESIZE):
         m[page] = 1
-    for at in range(0, len(m), piece):
-        m.madvise(mmap.MADV_DONTNEED, at + mmap.PAGESIZE, min(piece, len(m) - at) - mmap.PAGESIZE)
+    for at in range(first, len(m) - HUGE + 1, HUGE):
+        m.madvise(mmap.MADV_FREE, at + mmap.PAGESIZE, HUGE - mmap.PAGESIZE)
+        m.madvise(mmap.MADV_DONTNEED, at + mmap.PAGESIZE, HUGE - mmap.PAGESIZE)
     KEPT.append(m)
 
 

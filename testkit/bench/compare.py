@@ -24,6 +24,9 @@ what there is; the status is 130 then.
 of each 2 MiB, which are kept to the end. A virtual machine's host takes back what nobody uses, in pieces of 2 MiB, and what a page costs otherwise
 depends on who freed it, and when. Take as much as is free, less what the peers use themselves.
 
+Brokers delete their oldest files while the disk is more than 75 % full (diskMaxUsedSpaceRatio): a run that ends so says it, since
+that is measured too.
+
 CPU that other processes used during a run is recorded as other_cpu (in cores); a run above --max-other is repeated
 up to --retries times and the quietest attempt is kept. --load FILE prints the table of earlier runs again.
 """
@@ -136,6 +139,17 @@ def warm_memory(mb):
         m.madvise(mmap.MADV_FREE, at + mmap.PAGESIZE, HUGE - mmap.PAGESIZE)
         m.madvise(mmap.MADV_DONTNEED, at + mmap.PAGESIZE, HUGE - mmap.PAGESIZE)
     KEPT.append(m)
+
+
+FULL = 0.75  # diskMaxUsedSpaceRatio
+
+
+def tell_full(folder, label):
+    u = shutil.disk_usage(folder)
+    used = u.used / (u.used + u.free)
+    if used > FULL:
+        print(f"  {label}: the disk of {folder} is {used:.0%} full: brokers delete their oldest files above {FULL:.0%}, which is measured too",
+              file=sys.stderr)
 
 
 def interrupted(*_):
@@ -314,6 +328,7 @@ def main():
             warm_memory(a.warm_memory)
             try:
                 lines = run(full, a.timeout, pids)
+                tell_full(work, label)
             finally:
                 shutil.rmtree(d, ignore_errors=True)
             if lines and (best is None or lines[0]["other_cpu"] < best[0]["other_cpu"]):

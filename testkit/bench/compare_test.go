@@ -74,3 +74,16 @@ func TestACommandBeginsWithWarmMemory(t *testing.T) {
 	peak := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss // KiB on Linux
 	require.Greater(t, peak, int64(256<<10), "was held before")
 }
+
+// TestAFullDiskIsTold: what a broker deletes while it is measured costs it something.
+func TestAFullDiskIsTold(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not here")
+	}
+	for full, told := range map[string]bool{"-1": true, "2": false} {
+		c := exec.Command("python3", "-B", "-c", "import compare; compare.FULL = "+full+"; compare.tell_full('.', 'a row')")
+		said, err := c.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		require.Equal(t, told, len(said) > 0, "%s", said)
+	}
+}

@@ -97,7 +97,7 @@ func pidName(role actors.Role) string { return "store/" + string(role) }
 func (s *Store) blocking(role actors.Role) *mailbox.Combining { return s.mailbox(role, 0) }
 
 // prompt is the mailbox of an actor that waits for nothing on behalf of those who do not wait for it: it runs on the goroutine of
-// a sender that finds it idle. From a put to the answer of a held pull that takes two wake-ups of a goroutine away (docs/PERFORMANCE.md).
+// a sender that finds it idle. From a put to the answer of a held pull that takes two wake-ups of a goroutine away (docs/adr/0014).
 func (s *Store) prompt(role actors.Role) *mailbox.Combining { return s.mailbox(role, inlineBatches) }
 
 func (s *Store) mailbox(role actors.Role, inline int) *mailbox.Combining {

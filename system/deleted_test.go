@@ -162,7 +162,7 @@ func TestANotedDeletionOfAnotherLogIsIgnored(t *testing.T) {
 	killed := before.Clone() // so that the next start reads the log
 	require.NoError(t, s.Close(t.Context()))
 	opt.Disk = killed
-	putFile(t, killed, "store/queuefloors.json", fileOf(t, disk, "store/queuefloors.json"))
+	fixture.WriteFile(t, killed, "store/queuefloors.json", fixture.ReadFile(t, disk, "store/queuefloors.json"))
 	s = open(t, opt)
 	require.EqualValues(t, 5, s.MaxOffset(topicT))
 	require.Len(t, read(t, s, topicT, 0, 5), 5)
@@ -197,26 +197,4 @@ func TestKeptOffsetsSurvive(t *testing.T) {
 			}
 		}
 	})
-}
-
-func fileOf(t *testing.T, disk vfs.Disk, name string) []byte {
-	t.Helper()
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return b
-}
-
-func putFile(t *testing.T, disk vfs.Disk, name string, b []byte) {
-	t.Helper()
-	f, err := disk.Create(name)
-	require.NoError(t, err)
-	_, err = f.WriteAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
 }

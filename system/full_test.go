@@ -498,8 +498,8 @@ func TestAHangingDeletionHidesNoFullDisk(t *testing.T) {
 func TestHalfMadeSegmentsAreRemovedAtStart(t *testing.T) {
 	disk := memfs.New()
 	require.NoError(t, disk.MkdirAll("store/prepare"))
-	putFile(t, disk, "store/prepare/00000000000001048576", make([]byte, 100))
-	putFile(t, disk, "store/prepare/note", []byte("somebody's"))
+	fixture.WriteFile(t, disk, "store/prepare/00000000000001048576", make([]byte, 100))
+	fixture.WriteFile(t, disk, "store/prepare/note", []byte("somebody's"))
 	s := open(t, small(disk))
 	_, err := s.Put(t.Context(), message("T", 0, "m"))
 	require.NoError(t, err)

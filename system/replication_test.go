@@ -22,6 +22,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -70,24 +71,11 @@ func sameLog(t *testing.T, m, s vfs.Disk) {
 	require.NotEmpty(t, theirs)
 	for _, e := range theirs {
 		name := path.Join("store/commitlog", e.Name)
-		require.Equal(t, content(t, m, name), content(t, s, name), name)
+		require.Equal(t, fixture.ReadFile(t, m, name), fixture.ReadFile(t, s, name), name)
 	}
 	ours, err := m.List("store/commitlog")
 	require.NoError(t, err)
 	require.Equal(t, ours[len(ours)-1].Name, theirs[len(theirs)-1].Name)
-}
-
-func content(t *testing.T, disk vfs.Disk, name string) []byte {
-	t.Helper()
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return b
 }
 
 func putMany(t *testing.T, s *system.Store, from, to, bytes int) {
@@ -371,7 +359,7 @@ func TestASlaveTakesFramesThatCutRecordsAnywhere(t *testing.T) {
 	putMany(t, m, 0, 20, 100)
 	end := m.Status().WrittenTo
 	require.NoError(t, m.Close(t.Context()))
-	log := content(t, md, "store/commitlog/00000000000000000000")[:end]
+	log := fixture.ReadFile(t, md, "store/commitlog/00000000000000000000")[:end]
 
 	sd := memfs.New()
 	s, c, report := scripted(t, slaveOf(sd, ""))

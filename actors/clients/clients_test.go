@@ -378,10 +378,6 @@ func TestPanicRefusesTheBatch(t *testing.T) {
 	require.NotNil(t, k.Consumers("g1"), "published with the next batch")
 }
 
-type stranger struct{ answer *messages.Answer[struct{}] }
-
-func (s stranger) Refuse(cause error) { s.answer.Refuse(cause) }
-
 func TestMessagesFromOtherActors(t *testing.T) {
 	k := start(t, clients.Config{})
 	a := &channel{id: "a"}
@@ -393,14 +389,7 @@ func TestMessagesFromOtherActors(t *testing.T) {
 	flush(t, k)
 	require.Nil(t, k.Producer("ida"))
 
-	plain := stranger{messages.NewAnswer[struct{}]()}
-	k.Peer().Send(plain)
-	_, err = plain.answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	linked := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(linked)
-	_, err = linked.Answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	fixture.RefusesStrangers(t, k.Peer())
 }
 
 func TestCloseRefuses(t *testing.T) {

@@ -213,20 +213,7 @@ func TestPowerCutDuringSave(t *testing.T) {
 	k := start(t, options(disk))
 	_, err := k.Ensure(t.Context(), "old")
 	require.NoError(t, err)
-	var pictures []*memfs.Disk
-	seed := uint64(0)
-	disk.Inject(func(op memfs.Op) error {
-		if op.Kind.Changes() {
-			for range 5 {
-				seed++
-				pictures = append(pictures, disk.Crash(seed))
-			}
-			pictures = append(pictures, disk.Clone())
-		}
-		return nil
-	})
-	_, err = k.Ensure(t.Context(), "new")
-	disk.Inject(nil)
+	pictures := fixture.PowerCuts(disk, func() { _, err = k.Ensure(t.Context(), "new") })
 	require.NoError(t, err)
 	require.Greater(t, len(pictures), 20)
 	seen := map[bool]int{}
@@ -336,23 +323,12 @@ func TestPanicRefusesAndGoesOn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type stranger struct{ answer *messages.Answer[struct{}] }
-
-func (s stranger) Refuse(cause error) { s.answer.Refuse(cause) }
-
 func TestUnknownMessagesAndClose(t *testing.T) {
 	k := start(t, options(memfs.New()))
-	linked := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(linked)
-	_, err := linked.Answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	plain := stranger{messages.NewAnswer[struct{}]()}
-	k.Peer().Send(plain)
-	_, err = plain.answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	fixture.RefusesStrangers(t, k.Peer())
 
 	require.NoError(t, k.Close())
-	_, err = k.Ensure(context.Background(), "g")
+	_, err := k.Ensure(context.Background(), "g")
 	require.ErrorIs(t, err, messages.ErrClosed)
 	_, err = k.Replace(context.Background(), nil)
 	require.ErrorIs(t, err, messages.ErrClosed)

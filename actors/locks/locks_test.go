@@ -2,7 +2,6 @@ package locks_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -113,10 +112,6 @@ func TestLimit(t *testing.T) {
 	require.Equal(t, []int32{2}, lock(t, k, "h", "b", 2, 3))
 }
 
-type stranger struct{ answer *messages.Answer[struct{}] }
-
-func (s stranger) Refuse(cause error) { s.answer.Refuse(cause) }
-
 func TestMessagesFromOtherActors(t *testing.T) {
 	k := start(t, locks.Config{})
 	ask := &messages.LockQueues{Group: "g", ClientID: "a", Queues: queues(4), Answer: messages.NewAnswer[[]messages.MessageQueue]()}
@@ -131,14 +126,7 @@ func TestMessagesFromOtherActors(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, k.Len())
 
-	unknown := stranger{messages.NewAnswer[struct{}]()}
-	k.Peer().Send(unknown)
-	_, err = unknown.answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	linked := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(linked)
-	_, err = linked.Answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	fixture.RefusesStrangers(t, k.Peer())
 }
 
 func TestCloseRefuses(t *testing.T) {

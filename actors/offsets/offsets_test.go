@@ -285,10 +285,6 @@ func TestQueryIsBehindOwnCommits(t *testing.T) {
 	}
 }
 
-type stranger struct{ answer *messages.Answer[struct{}] }
-
-func (s stranger) Refuse(cause error) { s.answer.Refuse(cause) }
-
 func TestMessagesFromOtherActors(t *testing.T) {
 	k := start(t, options(memfs.New()))
 	k.Peer().Send(&messages.CommitOffset{Group: "g", Queue: key("T"), Offset: 4})
@@ -298,14 +294,7 @@ func TestMessagesFromOtherActors(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 4, got)
 
-	unknown := stranger{messages.NewAnswer[struct{}]()}
-	k.Peer().Send(unknown)
-	_, err = unknown.answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	linked := &messages.DeleteGroup{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(linked)
-	_, err = linked.Answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	fixture.RefusesStrangers(t, k.Peer())
 }
 
 func TestCloseRefusesAndKeepsLookups(t *testing.T) {

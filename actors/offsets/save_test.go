@@ -183,21 +183,10 @@ func TestPowerCutDuringSave(t *testing.T) {
 	k := start(t, options(disk))
 	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 1))
 	require.NoError(t, k.Save(t.Context()))
-	var pictures []*memfs.Disk
-	seed := uint64(0)
-	disk.Inject(func(op memfs.Op) error {
-		if op.Kind.Changes() {
-			for range 5 {
-				seed++
-				pictures = append(pictures, disk.Crash(seed))
-			}
-			pictures = append(pictures, disk.Clone())
-		}
-		return nil
+	pictures := fixture.PowerCuts(disk, func() {
+		require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
+		require.NoError(t, k.Save(t.Context()))
 	})
-	require.NoError(t, k.CommitWait(t.Context(), "g", key("T"), 2))
-	require.NoError(t, k.Save(t.Context()))
-	disk.Inject(nil)
 	require.Greater(t, len(pictures), 20)
 	seen := map[messages.QueueOffset]int{}
 	for _, picture := range pictures {

@@ -26,20 +26,7 @@ func TestPowerCutDuringSave(t *testing.T) {
 	_, err := k.EnsureForSend(t.Context(), "Old", "TBW102", 4, false)
 	require.NoError(t, err)
 
-	var pictures []*memfs.Disk
-	seed := uint64(0)
-	disk.Inject(func(op memfs.Op) error {
-		if op.Kind.Changes() {
-			for range 5 {
-				seed++
-				pictures = append(pictures, disk.Crash(seed))
-			}
-			pictures = append(pictures, disk.Clone())
-		}
-		return nil
-	})
-	_, err = k.EnsureForSend(t.Context(), "New", "TBW102", 4, false)
-	disk.Inject(nil)
+	pictures := fixture.PowerCuts(disk, func() { _, err = k.EnsureForSend(t.Context(), "New", "TBW102", 4, false) })
 	require.NoError(t, err)
 	require.Greater(t, len(pictures), 20)
 
@@ -191,20 +178,8 @@ func TestPanicRefusesAndGoesOn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type stranger struct{ answer *messages.Answer[struct{}] }
-
-func (s stranger) Refuse(cause error) { s.answer.Refuse(cause) }
-
 func TestUnknownMessageIsRefused(t *testing.T) {
-	k := start(t, options(memfs.New()))
-	linked := &messages.SaveOffsets{Answer: messages.NewAnswer[struct{}]()}
-	k.Peer().Send(linked)
-	_, err := linked.Answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	plain := stranger{messages.NewAnswer[struct{}]()}
-	k.Peer().Send(plain)
-	_, err = plain.answer.Wait(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	fixture.RefusesStrangers(t, start(t, options(memfs.New())).Peer())
 }
 
 func TestWaitEndsWithTheContext(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -360,7 +361,7 @@ func TestPowerCutLeavesNoFillerOnlyFile(t *testing.T) {
 			continue
 		}
 		seen++
-		b := readFile(t, left, filePath(0))
+		b := fixture.ReadFile(t, left, filePath(0))
 		require.Len(t, b, 5000*UnitBytes)
 		require.Equal(t, filler, DecodeUnit(b[999*UnitBytes:]))
 		require.Equal(t, unit(1002), DecodeUnit(b[1002*UnitBytes:]))

@@ -88,17 +88,6 @@ func requireUnits(t testing.TB, q *Queue, from, to int64) {
 
 func filePath(start int64) string { return path.Join(dir, "T/1", segments.Name(start*UnitBytes)) }
 
-func readFile(t testing.TB, disk vfs.Disk, name string) []byte {
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	require.NoError(t, readFull(f, b, 0))
-	require.NoError(t, f.Close())
-	return b
-}
-
 func writeFile(t testing.TB, disk vfs.Disk, name string, b []byte, size int64) {
 	require.NoError(t, disk.MkdirAll(path.Dir(name)))
 	if err := disk.Remove(name); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -40,7 +41,7 @@ func TestFilesAreThoseOfTheSpecification(t *testing.T) {
 		for _, text := range units {
 			want = append(want, unhex(t, text)...)
 		}
-		require.Equal(t, want[:6_000_000], readFile(t, disk, path.Join(folder, "00000000000000000000")))
+		require.Equal(t, want[:6_000_000], fixture.ReadFile(t, disk, path.Join(folder, "00000000000000000000")))
 	}
 }
 
@@ -66,7 +67,7 @@ func TestAppendReadReopen(t *testing.T) {
 	require.Equal(t, []string{segments.Name(0), segments.Name(200), segments.Name(400), segments.Name(600)}, names(t, disk, dir+"/T/1"))
 	for i := range int64(4) {
 		want := encode(10*i, min(10*i+10, 37))
-		require.Equal(t, append(want, make([]byte, 200-len(want))...), readFile(t, disk, filePath(10*i)))
+		require.Equal(t, append(want, make([]byte, 200-len(want))...), fixture.ReadFile(t, disk, filePath(10*i)))
 	}
 	q = reopen(t, disk.Crash(1))
 	requireUnits(t, q, 0, 37)
@@ -113,7 +114,7 @@ func TestQueueBeginsInALaterFile(t *testing.T) {
 	require.NoError(t, q.Write())
 	require.Equal(t, []string{"00000000000000000400"}, names(t, disk, dir+"/T/1"))
 	want := append(filler.AppendTo(filler.AppendTo(filler.AppendTo(nil))), encode(23, 24)...)
-	require.Equal(t, append(want, make([]byte, 200-len(want))...), readFile(t, disk, filePath(20)))
+	require.Equal(t, append(want, make([]byte, 200-len(want))...), fixture.ReadFile(t, disk, filePath(20)))
 	q = reopen(t, disk)
 	appendUnits(t, q, 24, 45)
 	requireUnits(t, q, 23, 45)
@@ -260,7 +261,7 @@ func TestKilledInsideTruncateIsMended(t *testing.T) {
 	again := reopen(t, disk)
 	requireUnits(t, again, 0, 13)
 	require.NoError(t, again.Damaged())
-	require.Len(t, readFile(t, disk, filePath(10)), int(small.FileBytes))
+	require.Len(t, fixture.ReadFile(t, disk, filePath(10)), int(small.FileBytes))
 	require.NoError(t, q.Truncate(13), "or the process goes on")
 	require.NoError(t, q.Damaged())
 }

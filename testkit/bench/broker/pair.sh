@@ -9,10 +9,7 @@ work=$1; port=${2:-10911}; sport=${3:-11911}; nsport=${4:-9876}
 [ $# -gt 4 ] && shift 4 || shift $#
 mkdir -p "$work"
 rm -f "$work/ready"
-pids= stopping=
-stop() { stopping=1; for p in $pids; do kill "$p" 2>/dev/null || :; done; }
-reap() { for p in $pids $pids; do wait "$p" 2>/dev/null || :; done; }
-trap stop TERM INT
+. "$(dirname "$0")/children.sh"
 
 node() { # name port key=value...
   name=$1 listen=$2; shift 2
@@ -20,18 +17,6 @@ node() { # name port key=value...
   "${ACTORMQ:-./actormq}" node --store-dir "$work/store-$name" --listen 127.0.0.1:"$listen" --log-level info --set brokerName=bench "$@" \
     > "$work/$name.out" 2> "$work/$name.err" &
   pids="$! $pids"; echo $! > "$work/$name.pid"
-}
-until_true() { # what, command...: looks for a minute while both live
-  what=$1; shift; n=0
-  until "$@"; do
-    n=$((n + 1))
-    for p in $pids; do kill -0 "$p" 2>/dev/null || n=9999; done
-    if [ -n "$stopping" ] || [ $n -gt 6000 ]; then
-      [ -n "$stopping" ] || echo "FAILED waiting for: $what (see $work/*.err)"
-      stop; reap; exit 1
-    fi
-    sleep 0.01
-  done
 }
 
 node master "$port" brokerRole="${MASTER_ROLE:-SYNC_MASTER}" namesrvListen=127.0.0.1:"$nsport" "$@"

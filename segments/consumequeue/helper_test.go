@@ -68,7 +68,9 @@ func requireUnits(t testing.TB, q *Queue, from, to int64) {
 			require.NoError(t, err)
 			require.Positive(t, n)
 			for i, u := range buf[:n] {
-				require.Equal(t, unit(at+int64(i)), u)
+				if want := unit(at + int64(i)); u != want { // most are, and there are very many
+					require.Equal(t, want, u)
+				}
 			}
 			at += int64(n)
 		}

@@ -105,12 +105,12 @@ func TestWhatIsNotToBeBelievedIsPutAsideLast(t *testing.T) {
 	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
 	require.NoError(t, s.CloseClean())
 	require.NoError(t, store.MarkUnproven(disk, testParams(), messages.PhysicalOffset(puts[0].from), errors.New("a sync failed")))
-	off := errors.New("power is off")
+	off, met := errors.New("power is off"), newEnds(t)
 	for k, done := 0, false; !done; k++ {
 		d := disk.Clone()
 		d.Inject(powerOff(k, off))
 		done = store.PutAside(d, testParams(), testOptions().Now()) == nil
-		for _, left := range []*memfs.Disk{d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k) + 1000), d.Crash(uint64(k) + 2000)} {
+		for _, left := range met.anew(d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k)+1000), d.Crash(uint64(k)+2000)) {
 			_, log := left.Stat("s/commitlog")
 			_, queues := left.Stat("s/consumequeue")
 			_, noLog := left.Stat("s/unproven")

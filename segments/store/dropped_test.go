@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,38 +16,6 @@ import (
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/testkit/memfs"
 )
-
-// everyEnd ends a start of a store after each of its operations, by a kill and by power cuts, and has check look at what each leaves.
-func everyEnd(t *testing.T, disk *memfs.Disk, check func(left *memfs.Disk, step int)) {
-	t.Helper()
-	everyEndOf(t, disk, testOptions(), check)
-}
-
-func everyEndOf(t *testing.T, disk *memfs.Disk, o store.Options, check func(left *memfs.Disk, step int)) {
-	t.Helper()
-	everyEndWith(t, disk, o, func(memfs.Op) error { return nil }, check)
-}
-
-// everyEndWith has the disk fail in a way of its own too, until the power is off.
-func everyEndWith(
-	t *testing.T, disk *memfs.Disk, o store.Options, fault func(memfs.Op) error, check func(left *memfs.Disk, step int),
-) {
-	t.Helper()
-	off := errors.New("power is off")
-	for k, done := 0, false; !done; k++ {
-		require.Less(t, k, 5000)
-		d := disk.Clone()
-		power := powerOff(k, off)
-		d.Inject(func(op memfs.Op) error { return cmp.Or(power(op), fault(op)) })
-		s, err := store.Open(d, testParams(), o)
-		if done = err == nil; done {
-			_ = s.Close() // fails or not: the power may go off in it
-		}
-		for _, left := range []*memfs.Disk{d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k) + 1000), d.Crash(uint64(k) + 2000)} {
-			check(left, k)
-		}
-	}
-}
 
 // queueDamages are what a queue's only file, with so many units, can look like.
 var queueDamages = map[string]func(*testing.T, *memfs.Disk, string, int64){
@@ -244,7 +211,7 @@ func TestAQueueThatHasOnlyALostMessageGoesOnWithIt(t *testing.T) {
 func TestDeletingQueuesMayBeInterrupted(t *testing.T) {
 	disk, puts := expired(t)
 	idle, both := messages.QueueKey{Topic: "Idle"}, puts[0].key
-	off := errors.New("power is off")
+	off, met := errors.New("power is off"), map[bool]*ends{false: newEnds(t), true: newEnds(t)}
 	for k, done := 0, false; !done; k++ {
 		d := disk.Clone()
 		s := open(t, d)
@@ -263,7 +230,7 @@ func TestDeletingQueuesMayBeInterrupted(t *testing.T) {
 			err = s.Queues.Lookup(both).Destroy()
 		}
 		done = err == nil
-		for _, left := range []*memfs.Disk{d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k) + 1000), d.Crash(uint64(k) + 2000)} {
+		for _, left := range met[noted].anew(d.Clone(), d.Crash(uint64(k)), d.Crash(uint64(k)+1000), d.Crash(uint64(k)+2000)) {
 			for range 2 {
 				c, _ := recovered(t, left)
 				require.EqualValues(t, 5, c.Next[idle], "step %d", k)

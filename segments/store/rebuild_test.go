@@ -220,42 +220,34 @@ func TestOpenCanBeInterruptedAnywhere(t *testing.T) {
 	require.Len(t, want.Bodies, 80-len(lost))
 	require.Greater(t, len(report.Events), 5)
 
-	off := errors.New("power is off")
-	done := false
-	for k := 0; !done; k++ {
-		d := disk.Clone()
-		d.Inject(powerOff(k, off))
-		s, err := store.Open(d, testParams(), testOptions())
-		if err == nil {
-			done = true
-			_ = s.Close() // fails or not: the power may go off in it
-		}
-		for how, after := range map[string]*memfs.Disk{
-			"killed": d.Clone(), "cut": d.Crash(uint64(k)), "cut again": d.Crash(uint64(k) + 1000),
-		} {
-			got, _ := recovered(t, after)
-			require.Equal(t, want, got, "operation %d, %s", k, how)
-			c, report := recovered(t, after)
-			require.Equal(t, want, c)
-			require.NotContains(t, events(report), store.CutTail)
-		}
-	}
-
+	everyEnd(t, disk, func(left *memfs.Disk, step int) {
+		got, _ := recovered(t, left)
+		require.Equal(t, want, got, "step %d", step)
+		c, report := recovered(t, left)
+		require.Equal(t, want, c)
+		require.NotContains(t, events(report), store.CutTail)
+	})
 }
 
 // TestClosingCanBeInterruptedAnywhere does the same while a store is closed that has grown since it was opened. What was
 // there before is there; when the close was done, everything is, whatever the power cut takes.
 func TestClosingCanBeInterruptedAnywhere(t *testing.T) {
 	disk, w := killed(t, 60)
-	off := errors.New("power is off")
+	off, met := errors.New("power is off"), newEnds(t)
 	for k, done := 0, false; !done; k++ {
 		d := disk.Clone()
 		s := open(t, d)
 		added := grow(t, s, w)
 		d.Inject(powerOff(k, off))
-		done = s.CloseClean() == nil
+		if done = s.CloseClean() == nil; done {
+			met = newEnds(t) // more is asked of the same disk
+		}
 		for seed := range uint64(6) {
-			got, report := recovered(t, d.Crash(seed))
+			left := met.anew(d.Crash(seed))
+			if len(left) == 0 {
+				continue
+			}
+			got, report := recovered(t, left[0])
 			got.requirePuts(t, w.puts)
 			if done {
 				got.requirePuts(t, []put{added})

@@ -29,7 +29,7 @@ const generations = 5
 
 // slower is how much of something is done under the race detector, which takes several times as long.
 func slower(n int) int {
-	if raced {
+	if fixture.Raced {
 		return n / 2
 	}
 	return n
@@ -128,7 +128,7 @@ func number0(name string, byDefault int) int {
 // A seed gives the same disk operations again. The operating system may take the processor away in the middle of a step, and then
 // actors run in another order: a busy machine does that to a few of many short runs, so nine of ten in a row have to be the same.
 func TestASeedRepeats(t *testing.T) {
-	if raced {
+	if fixture.Raced {
 		t.Skip("the race detector has goroutines run in a random order")
 	}
 	const most, window, same = 80, 10, 9

@@ -16,6 +16,7 @@ import (
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/testkit/crash"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -228,7 +229,7 @@ func touches(op memfs.Op) bool { return op.Kind != memfs.KindUsage }
 // One failure at every operation in turn, and a full disk from every operation on.
 func TestAFaultAtEveryOperation(t *testing.T) {
 	step := 11
-	if raced {
+	if fixture.Raced {
 		step = 37
 	}
 	for name, f := range map[string]struct {

@@ -7,6 +7,8 @@
 //   - Crash is a power cut: synced data is there; of the rest any part, chosen by the seed.
 //   - Inject makes single operations fail and leaves the rest to the program.
 //
+// Digest tells which of many ends are the same.
+//
 // The model of a power cut. A page is 4 KiB, a sector 512 bytes.
 //
 //   - Data. Each page that differs from the last DataSync is old or new, and of each file at most one such page is torn:

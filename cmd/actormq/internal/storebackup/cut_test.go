@@ -102,11 +102,11 @@ func remove(t *testing.T, disk *memfs.Disk, name string) {
 func TestAPowerCutAnywhereInABackup(t *testing.T) {
 	for _, s := range scenes {
 		disk, one, two := s.make(t)
-		seen := map[string]int{}
+		seen, finds := map[string]int{}, finds{}
 		atEach(disk, dest, func(at int, op memfs.Op) {
 			for seed := range seeds {
 				cut := disk.Crash(uint64(at*seeds + seed))
-				found, err := restored(t, cut)
+				found, err := finds.restored(t, cut)
 				if err != nil {
 					require.False(t, s.again, "%d %v: %v", at, op, err)
 					require.True(t, saysSo(err), "%d %v: %v", at, op, err)
@@ -130,11 +130,13 @@ func TestABackupThatIsTakenSurvivesAPowerCut(t *testing.T) {
 	for _, s := range scenes {
 		disk, _, two := s.make(t)
 		backUp(t, disk)
-		want := names(t, disk, dest)
+		want, finds := names(t, disk, dest), finds{}
 		for seed := range uint64(50) {
 			cut := disk.Crash(seed)
 			require.Equal(t, want, names(t, cut, dest), "seed %d", seed)
-			require.Equal(t, two, mustRestore(t, cut), "seed %d", seed)
+			found, err := finds.restored(t, cut)
+			require.NoError(t, err, "seed %d", seed)
+			require.Equal(t, two, found, "seed %d", seed)
 		}
 	}
 }
@@ -143,10 +145,15 @@ func TestABackupThatIsTakenSurvivesAPowerCut(t *testing.T) {
 func TestAPowerCutAnywhereInARestore(t *testing.T) {
 	disk, _, two := scene{again: true, messages: 100}.make(t)
 	backUp(t, disk)
-	whole := 0
+	whole, met := 0, map[[32]byte]bool{}
 	atEach(disk, back, func(at int, op memfs.Op) {
 		for seed := range seeds {
 			cut := disk.Crash(uint64(at*seeds + seed))
+			digest := cut.Digest()
+			if met[digest] {
+				continue // it is what another one has left
+			}
+			met[digest] = true
 			if _, err := cut.Stat(path.Join(back, logName)); err == nil {
 				require.Equal(t, two, picture(t, cut, back), "%d %v", at, op)
 				whole++
@@ -289,9 +296,10 @@ func TestAPowerCutAnywhereInABackupOfADamagedLog(t *testing.T) {
 	backUp(t, after)
 	two := mustRestore(t, after)
 	require.NotEqual(t, one, two)
+	finds := finds{}
 	atEach(disk, dest, func(at int, op memfs.Op) {
 		for seed := range seeds {
-			found, err := restored(t, disk.Crash(uint64(at*seeds+seed)))
+			found, err := finds.restored(t, disk.Crash(uint64(at*seeds+seed)))
 			require.NoError(t, err, "%d %v", at, op)
 			require.Contains(t, []string{one, two}, found, "%d %v", at, op)
 		}

@@ -56,13 +56,22 @@ func (v *verifier) askNextStart(progress func(done, total int64)) {
 	v.split(after.where)
 }
 
-// noteGuessed keeps queues damaged of which the log has nothing: where they go on a start can only guess, by what is left of their files.
+// noteGuessed keeps queues damaged of which the log has nothing: where they go on a start can only guess, by what is left of their files; where nothing
+// is left it drops them, as it does with what is left of a topic that was deleted.
 func (v *verifier) noteGuessed(s *store.Store) {
+	least, stay := max(s.Log.Min(), 0), map[place]bool{}
 	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if q.PhysicalEnd() <= max(s.Log.Min(), 0) {
-			v.lostTail[v.placeOf(PartQueues, v.queueDir(key))] = true
+		p := v.placeOf(PartQueues, v.queueDir(key))
+		stay[p] = true
+		if q.PhysicalEnd() <= least {
+			v.lostTail[p] = true
 		}
 	})
+	for p := range v.where {
+		if topic, _, is := strings.Cut(string(p), "/"); is && !stay[p] && !v.floors.Gone([]byte(topic), least) {
+			v.lostTail[p] = true
+		}
+	}
 }
 
 // split puts what the next start mends apart from what is damaged for good.

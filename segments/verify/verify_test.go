@@ -134,38 +134,45 @@ func TestWhatTheNextStartCompletesIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestAQueueOfWhichTheLogHasNothingIsDamaged: the next start can only guess where it goes on.
+// TestAQueueOfWhichTheLogHasNothingIsDamaged: the next start can only guess where it goes on, if anything is left of it at all.
 func TestAQueueOfWhichTheLogHasNothingIsDamaged(t *testing.T) {
-	p := goldenStore(t, "file-roll")
-	s, err := store.Open(vfs.New(), p, store.Options{})
-	require.NoError(t, err)
-	var idle messages.QueueKey
-	last := s.Log.View().Last().Start()
-	for key := range s.QueueOffsets {
-		if q := s.Queues.Lookup(key); q.PhysicalEnd() > 0 && int64(q.PhysicalEnd()) <= last && q.Max() > 6 {
-			idle = key
+	for _, left := range []int64{3 * consumequeue.UnitBytes, 0} {
+		p := goldenStore(t, "file-roll")
+		s, err := store.Open(vfs.New(), p, store.Options{})
+		require.NoError(t, err)
+		var idle messages.QueueKey
+		last := s.Log.View().Last().Start()
+		for key := range s.QueueOffsets {
+			if q := s.Queues.Lookup(key); q.PhysicalEnd() > 0 && int64(q.PhysicalEnd()) <= last && q.Max() > 6 {
+				idle = key
+			}
 		}
-	}
-	require.NotEmpty(t, idle.Topic)
-	require.NoError(t, s.Close())
-	files, err := vfs.New().List(p.WithDefaults().CommitLogDir)
-	require.NoError(t, err)
-	for _, f := range files {
-		if start, err := segments.ParseName(f.Name); err == nil && start < last {
-			require.NoError(t, vfs.New().Remove(path.Join(p.WithDefaults().CommitLogDir, f.Name)))
+		require.NotEmpty(t, idle.Topic)
+		require.NoError(t, s.Close())
+		files, err := vfs.New().List(p.WithDefaults().CommitLogDir)
+		require.NoError(t, err)
+		for _, f := range files {
+			if start, err := segments.ParseName(f.Name); err == nil && start < last {
+				require.NoError(t, vfs.New().Remove(path.Join(p.WithDefaults().CommitLogDir, f.Name)))
+			}
 		}
+		dir := path.Join("consumequeue", idle.Topic, strconv.Itoa(int(idle.QueueID)))
+		units, err := vfs.New().List(path.Join(p.Dir, dir))
+		require.NoError(t, err)
+		f, err := vfs.New().Open(path.Join(p.Dir, dir, units[len(units)-1].Name), true)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(f.Truncate(left), f.Close()))
+		for _, u := range units[:len(units)-1] {
+			if left == 0 {
+				require.NoError(t, vfs.New().Remove(path.Join(p.Dir, dir, u.Name)))
+			}
+		}
+		r, err := verify.Run(vfs.New(), p, nil)
+		require.NoError(t, err)
+		require.False(t, r.Whole, "%d: %v", left, r)
+		require.NotEmpty(t, r.Findings)
+		require.Contains(t, r.Findings[0].File, dir)
 	}
-	dir := path.Join("consumequeue", idle.Topic, strconv.Itoa(int(idle.QueueID)))
-	units, err := vfs.New().List(path.Join(p.Dir, dir))
-	require.NoError(t, err)
-	f, err := vfs.New().Open(path.Join(p.Dir, dir, units[len(units)-1].Name), true)
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(f.Truncate(3*consumequeue.UnitBytes), f.Close()))
-	r, err := verify.Run(vfs.New(), p, nil)
-	require.NoError(t, err)
-	require.False(t, r.Whole, "%v", r)
-	require.NotEmpty(t, r.Findings)
-	require.Contains(t, r.Findings[0].File, dir)
 }
 
 // FuzzRun: whatever is written over a file, looking does not fail.

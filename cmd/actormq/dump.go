@@ -32,12 +32,17 @@ func (f *sizeFlags) add(c *cobra.Command) {
 	c.Flags().Int32Var(&f.slots, "slots", 0, "hash slots of an index file, when they cannot be told from its length")
 }
 
-// find reads the sizes, or takes them from the lengths of the files.
-func (f *sizeFlags) find(disk vfs.Disk, dir string) (storedump.Params, error) {
+// find reads the sizes, or takes them from the lengths of the files. Light queues show themselves.
+func (f *sizeFlags) find(disk vfs.Disk, dir string) (p storedump.Params, err error) {
 	if f.params != "" {
-		return storedump.ReadParams(f.params)
+		p, err = storedump.ReadParams(f.params)
+	} else {
+		p, err = storedump.Detect(disk, dir, f.slots)
 	}
-	return storedump.Detect(disk, dir, f.slots)
+	if err == nil && !p.LMQ {
+		p.LMQ, err = storedump.HasLightQueues(disk, dir)
+	}
+	return p, err
 }
 
 func newStoreDumpCommand() *cobra.Command {

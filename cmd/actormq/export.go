@@ -144,6 +144,7 @@ func importAll(ctx context.Context, dir string, in io.Reader, notes io.Writer) (
 	opt := system.Options{Dir: dir}
 	if p, err := findStore(vfs.New(), dir, sizeFlags{}); err == nil {
 		opt.SegmentBytes, opt.ConsumeQueueFileBytes, opt.IndexSlots, opt.IndexEntries = p.SegmentBytes, p.ConsumeQueueFileBytes, p.IndexSlots, p.IndexEntries
+		opt.MultiDispatch = p.MultiDispatch
 	}
 	s, err := system.Open(opt)
 	if err != nil {

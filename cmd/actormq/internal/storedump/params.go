@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
+	"strings"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 )
@@ -73,6 +76,19 @@ func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
 		}
 	}
 	return p, nil
+}
+
+// HasLightQueues tells whether a store has queues of light topics: a recovery that does not know of them builds nothing of theirs.
+func HasLightQueues(disk vfs.Disk, dir string) (bool, error) {
+	if e, err := disk.Stat(dir); err != nil || !e.Dir {
+		return false, nil //nolint:nilerr // whoever opens it says so
+	}
+	topics, err := vfs.ListIfThere(disk, path.Join(dir, "consumequeue"))
+	if err != nil {
+		return false, fmt.Errorf("detect light queues: %w", err)
+	}
+	is := func(e vfs.Entry) bool { return e.Dir && strings.HasPrefix(e.Name, messages.LMQTopicPrefix) }
+	return slices.ContainsFunc(topics, is), nil
 }
 
 // candidates are the slots that stores have: in production, and in tests.

@@ -131,7 +131,10 @@ def warm_memory(mb):
     if not mb or KEPT:
         return
     m = mmap.mmap(-1, mb << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    m.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        m.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        pass  # the system has none
     first = -ctypes.addressof(ctypes.c_char.from_buffer(m)) % HUGE
     for page in range(0, len(m), mmap.PAGESIZE):
         m[page] = 1

@@ -21,7 +21,7 @@ load() { # profile's name, workload; the processes of the node or nodes are prof
   name=$1; shift
   gets=()
   for a in $admins; do
-    curl -sS -o "$work/$name-$a.pb" "http://127.0.0.1:$a/debug/pprof/profile?seconds=$seconds" & gets+=($!)
+    curl -sSf -o "$work/$name-$a.pb" "http://127.0.0.1:$a/debug/pprof/profile?seconds=$seconds" & gets+=($!)
   done
   "$bench" "$@" -addr 127.0.0.1:23511 -pids "$(echo $pids | tr ' ' ,)" -warmup 1 -seconds "$seconds"
   wait "${gets[@]}"

@@ -52,10 +52,15 @@ func (s *Store) cutLog(p *Plan) error {
 
 // removeSegment deletes a whole segment behind the end.
 func (s *Store) removeSegment(q *quarantine, seg *segments.Segment, r Removal) error {
-	s.keep(q, seg, r.Used)
-	var err error
-	seg.Retire(func(e error) { err = e })
-	if err = errors.Join(err, s.Disk.Remove(r.Path)); err != nil {
+	err := s.changing(RemovedSegment, Span{From: r.Start, To: r.Start + messages.PhysicalOffset(seg.Size())})
+	if err == nil {
+		s.keep(q, seg, r.Used)
+	}
+	seg.Retire(func(e error) { err = errors.Join(err, e) })
+	if err == nil {
+		err = s.Disk.Remove(r.Path)
+	}
+	if err != nil {
 		return err
 	}
 	s.tell(Event{What: RemovedSegment, Path: r.Path})
@@ -74,6 +79,9 @@ func retireAll(segs []*segments.Segment) error {
 func (s *Store) zeroTail(q *quarantine, p *Plan) error {
 	if p.Tail.Empty() {
 		return nil
+	}
+	if err := s.changing(CutTail, p.Tail); err != nil {
+		return err
 	}
 	seg := s.Log.View().Last()
 	s.keep(q, seg, p.Tail)

@@ -69,6 +69,17 @@ func (e Event) String() string {
 	return b.String()
 }
 
+// changing asks whether a part of the log may be changed.
+func (s *Store) changing(what Finding, part Span) error {
+	if s.options.Changing == nil {
+		return nil
+	}
+	if err := s.options.Changing(what, part); err != nil {
+		return fmt.Errorf("%s, %d..%d: %w", what, part.From, part.To, err)
+	}
+	return nil
+}
+
 // maxEvents bounds what Report keeps; Options.Events hears all.
 const maxEvents = 1000
 

@@ -105,6 +105,9 @@ func (d *dispatcher) divide(t *target) ([]consumequeue.Unit, error) {
 func (d *dispatcher) writeParts(parts []Filler, from map[int]messages.PhysicalOffset) error {
 	for i, at := range from {
 		part := &d.unknown[i]
+		if err := d.changing(ClosedGap, part.Span); err != nil {
+			return err
+		}
 		if at < part.To {
 			left := Filler{Span: Span{From: at, To: part.To}, Blank: part.blank, Queue: messages.QueueKey{Topic: record.LostTopic}}
 			if err := d.fill(left, part.storeMs); err != nil {

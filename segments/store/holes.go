@@ -218,6 +218,9 @@ func (s *Store) closeHoles(q *quarantine, p *Plan) error {
 		if len(h.Fill) == 0 || !s.keepHole(q, h) {
 			continue
 		}
+		if err := s.changing(ClosedHole, h.Span); err != nil {
+			return err
+		}
 		for _, f := range h.Fill {
 			if err := s.fill(f, h.StoreMs); err != nil {
 				return fmt.Errorf("close the hole at %d: %w", h.From, err)

@@ -170,6 +170,9 @@ type Options struct {
 	Progress func(Progress)
 	// Events, if not nil, hears each finding at once; all are in Store.Report too. Called by Open's goroutine.
 	Events func(Event)
+	// Changing, if not nil, is asked before recovery changes a part of the log: what is ClosedHole or ClosedGap for damage that is written over, CutTail
+	// or RemovedSegment for what goes behind the end. An error ends Open, and leaves that part as it is. Called by Open's goroutine.
+	Changing func(what Finding, part Span) error
 	// OnUnmarked, if not nil, is told that a sync of a consume queue or of the index has failed, and that this could not be noted for the next start: it
 	// must be one of the machine, not of the process alone. Called by whoever syncs.
 	OnUnmarked func(error)

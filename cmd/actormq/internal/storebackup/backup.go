@@ -81,17 +81,27 @@ func Backup(ctx context.Context, disk vfs.Disk, p store.Params, to string, tell 
 	if err != nil {
 		return done, err
 	}
-	if err := recoverCopy(disk, p, to, &done, r.list.dropChanged(p, disk, to)); err != nil {
+	if err := recoverCopy(disk, p, to, &done, r.list.changing(p, disk, to)); err != nil {
 		return done, err
 	}
-	if err := r.list.sumLast(ctx, disk, p, to); err != nil {
-		return done, err
+	return done, r.finish(ctx)
+}
+
+// finish notes that the copy is whole, unless another run has begun since it was recovered.
+func (r *run) finish(ctx context.Context) (err error) {
+	lock, err := r.Lock(store.Params{Dir: r.to}.LockPath())
+	if err != nil {
+		return err
 	}
-	if err := r.list.goesOn(disk, to); err != nil {
-		return done, err
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := r.list.goesOn(r.Disk, r.to); err != nil {
+		return err
+	}
+	if err := r.list.sumLast(ctx, r.Disk, r.from, r.to); err != nil {
+		return err
 	}
 	r.list.Unfinished, r.list.Whole = false, false
-	return done, r.list.write(disk, to)
+	return r.list.write(r.Disk, r.to)
 }
 
 // isStore tells whether there is a store to copy: a wrong name, or a disk that is not mounted, must not look like an empty one.
@@ -142,7 +152,7 @@ func (r *run) copyLocked(ctx context.Context) (done Done, err error) {
 		err = r.keepsNoLog()
 	}
 	if err == nil {
-		err = r.losesNothing()
+		err = r.losesNothing(names)
 	}
 	if err == nil {
 		err = r.begin()
@@ -181,14 +191,13 @@ func (r *run) begin() error {
 		}
 	}
 	if !r.list.Unfinished {
-		r.list.Whole = r.list.LogEnd > 0
+		r.list.Whole = r.list.LogEnd > 0 || r.list.Begun > 0 // it may be of a store without a message
 	}
 	for _, name := range r.list.Mended {
 		if _, there := r.list.Last[name]; there {
 			r.list.Last[name] = ""
 		}
 	}
-	r.list.Mended = nil
 	r.list.Source, r.list.Unfinished, r.list.Begun = r.from.Dir, true, time.Now().UnixNano()
 	if err := r.list.write(r.Disk, r.to); err != nil {
 		return err
@@ -210,10 +219,10 @@ func built(p store.Params) []string {
 	return []string{p.CleanStopPath(), p.IndexDir(), p.CheckpointPath()}
 }
 
-// recoverCopy does for the copy what the start after a crash does, and leaves it as a clean stop would. Heard, if not nil, is told what is found.
-func recoverCopy(disk vfs.Disk, p store.Params, to string, done *Done, heard func(store.Event)) error {
+// recoverCopy does for the copy what the start after a crash does, and leaves it as a clean stop would. Changing, if not nil, is asked before its log is changed.
+func recoverCopy(disk vfs.Disk, p store.Params, to string, done *Done, changing func(store.Finding, store.Span) error) error {
 	p.Dir, p.CommitLogDir = to, ""
-	s, err := store.Open(disk, p, store.Options{RebuildIndex: true, Events: heard})
+	s, err := store.Open(disk, p, store.Options{RebuildIndex: true, Changing: changing})
 	if err != nil {
 		return fmt.Errorf("recover the copy: %w", err)
 	}

@@ -49,15 +49,23 @@ type scene struct {
 	again    bool // there is one of what it was
 	messages int  // that it gets each time
 	torn     bool // its log ends in a record that is damaged, which recovery cuts
+	damaged  bool // two records in its first file are, which recovery closes
 }
 
-var scenes = []scene{{messages: 100}, {again: true, messages: 100}, {again: true, messages: 10}, {again: true, messages: 10, torn: true}}
+var scenes = []scene{
+	{messages: 100}, {again: true, messages: 100}, {again: true, messages: 10}, {again: true, messages: 10, torn: true},
+	{messages: 100, damaged: true}, {again: true, messages: 90, damaged: true},
+}
 
 // make makes the disk; one is what is restored before the backup is taken, if it can be, two what is restored then.
 func (s scene) make(t *testing.T) (disk *memfs.Disk, one, two string) {
 	t.Helper()
 	disk = memfs.New()
 	grow(t, disk, "one", s.messages)
+	if s.damaged {
+		damage(t, disk, 0, 3000)
+		damage(t, disk, 0, 9000)
+	}
 	if s.again {
 		backUp(t, disk)
 		one = mustRestore(t, disk)
@@ -77,6 +85,15 @@ func (s scene) make(t *testing.T) (disk *memfs.Disk, one, two string) {
 	two = mustRestore(t, after)
 	require.NotEqual(t, one, two)
 	return disk, one, two
+}
+
+// damage writes into the file of this number of the store's log, so that the record there is lost.
+func damage(t *testing.T, disk vfs.Disk, file, at int64) {
+	t.Helper()
+	f, err := disk.Open(path.Join(source, logName, segments.Name(file*params(source).SegmentBytes)), true)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("damage"), at)
+	require.NoError(t, errors.Join(err, f.DataSync(), f.Close()))
 }
 
 // tear damages the body of the last record of the store.
@@ -213,28 +230,33 @@ func TestADiskThatIsFullAnywhereInABackup(t *testing.T) {
 
 // TestAnyErrorOfTheDiskEndsABackup, and what the copy had can be restored.
 func TestAnyErrorOfTheDiskEndsABackup(t *testing.T) {
-	before, one, two := scene{again: true, messages: 100}.make(t)
 	broken := errors.New("broken")
-	for k := 1; ; k++ {
-		disk, at := before.Clone(), 0
-		inTurn(disk, func(op memfs.Op) bool { return op.Kind.Changes() }, func(memfs.Op) error {
-			if at++; at == k {
-				return broken
+	for _, s := range []scene{{again: true, messages: 100}, {again: true, messages: 90, damaged: true}} {
+		before, one, two := s.make(t)
+		for k, met := 1, true; met; k++ {
+			disk, at := before.Clone(), 0
+			inTurn(disk, func(op memfs.Op) bool { return op.Kind.Changes() }, func(memfs.Op) error {
+				if at++; at == k {
+					return broken
+				}
+				return nil
+			})
+			_, err := Backup(t.Context(), disk, params(source), dest, nil)
+			disk.Inject(nil)
+			if met = at >= k; !met {
+				require.NoError(t, err)
 			}
-			return nil
-		})
-		_, err := Backup(t.Context(), disk, params(source), dest, nil)
-		disk.Inject(nil)
-		if at < k {
-			require.NoError(t, err)
-			return
-		}
-		want := []string{one, two}
-		if err == nil { // recovery can do without what has failed
-			want = want[1:]
-		}
-		for seed := range uint64(2) {
-			require.Contains(t, want, mustRestore(t, disk.Crash(seed)), "%d: %v", k, err)
+			want := []string{one, two}
+			if err == nil { // recovery can do without what has failed
+				want = want[1:]
+			}
+			for seed := range uint64(2) {
+				require.Contains(t, want, mustRestore(t, disk.Crash(seed)), "%d: %v", k, err)
+			}
+			if k%4 == 0 {
+				backUp(t, disk)
+				require.Equal(t, two, mustRestore(t, disk), "%d", k)
+			}
 		}
 	}
 }
@@ -283,12 +305,8 @@ func TestAPowerCutAnywhereInABackupOfADamagedLog(t *testing.T) {
 	disk := memfs.New()
 	s := open(t, disk)
 	put(t, s, "T", 100)
-	for _, start := range []int64{0, params(source).SegmentBytes} {
-		f, err := disk.Open(path.Join(source, logName, segments.Name(start)), true)
-		require.NoError(t, err)
-		_, err = f.WriteAt([]byte("damage"), 1000)
-		require.NoError(t, errors.Join(err, f.DataSync(), f.Close()))
-	}
+	damage(t, disk, 0, 1000)
+	damage(t, disk, 1, 1000)
 	backUp(t, disk)
 	one := mustRestore(t, disk)
 	put(t, s, "T", 10)

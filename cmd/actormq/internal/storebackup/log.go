@@ -29,8 +29,11 @@ type copied struct {
 // copyLog copies the commit log: whole files that the last run has are kept, the last one is copied up to its last whole record. It removes nothing.
 func (r *run) copyLog(ctx context.Context, c *copied) error {
 	names, end, err := written(r.Disk, r.from)
-	if err != nil || len(names) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(names) == 0 { // there were some when the run began, or the copy has none
+		return r.keepsNoLog()
 	}
 	c.names, c.last = names, ""
 	last := len(names) - 1
@@ -81,7 +84,7 @@ func (r *run) expire(names []string) error {
 		return err
 	}
 	for _, e := range entries {
-		if r.list.Segments[e.Name] != "" || slices.Contains(names, e.Name) {
+		if _, last := r.list.Last[e.Name]; last || r.list.Segments[e.Name] != "" || slices.Contains(names, e.Name) {
 			continue
 		}
 		if err := removeTree(r.Disk, path.Join(dir, e.Name)); err != nil {
@@ -93,7 +96,7 @@ func (r *run) expire(names []string) error {
 
 // losesNothing refuses to copy a store over a backup that has messages which the store has not: one that was begun anew on an empty disk, or
 // whose log has lost its end. What a node has stored that was started on the backup is lost too.
-func (r *run) losesNothing() error {
+func (r *run) losesNothing(names []string) error {
 	end, err := logEnd(r.Disk, r.from)
 	if err != nil {
 		return err
@@ -116,12 +119,19 @@ func (r *run) losesNothing() error {
 	if end < has {
 		return fmt.Errorf("%w: the log of %s ends at %d, that of %s at %d: name another folder", ErrLoses, r.from.Dir, end, r.to, has)
 	}
-	other, err := r.isOfAnother()
+	other, err := r.isOfAnother(names)
 	if err != nil {
 		return err
 	}
 	if other {
 		return fmt.Errorf("%w: the log of %s does not begin as that of %s: name another folder", ErrLoses, r.from.Dir, r.to)
+	}
+	if other, err = r.wasCut(names); err != nil {
+		return err
+	}
+	if other {
+		return fmt.Errorf("%w: the log of %s was cut since, and has gone on with other records than that of %s: name another folder", ErrLoses,
+			r.from.Dir, r.to)
 	}
 	if r.list.LogEnd == 0 || r.list.Unfinished {
 		return nil
@@ -133,17 +143,13 @@ func (r *run) losesNothing() error {
 }
 
 // isOfAnother tells whether a backup is of another store: no file of it begins as that of the store does.
-func (r *run) isOfAnother() (other bool, err error) {
-	names, err := segmentNames(r.Disk, r.from)
-	if err != nil {
-		return false, err
-	}
+func (r *run) isOfAnother(names []string) (other bool, err error) {
 	for _, name := range names {
 		if !r.list.knows(name) {
 			continue
 		}
-		is, err := firstBytes(r.Disk, path.Join(r.from.Dir, logName, name))
-		was, copyErr := firstBytes(r.Disk, path.Join(r.to, logName, name))
+		is, err := bytesAt(r.Disk, path.Join(r.from.Dir, logName, name), 0)
+		was, copyErr := bytesAt(r.Disk, path.Join(r.to, logName, name), 0)
 		switch err = errors.Join(err, copyErr); {
 		case errors.Is(err, fs.ErrNotExist) || err == nil && was == [64]byte{}: // there was no record
 		case err != nil:
@@ -157,13 +163,35 @@ func (r *run) isOfAnother() (other bool, err error) {
 	return other, nil
 }
 
-// firstBytes are those of a file's first record up to its store timestamp, which no two have in common.
-func firstBytes(disk vfs.Disk, name string) (b [64]byte, err error) {
+// wasCut tells whether the store's log was cut in front of the end of a file that will not be copied again, as that of a node that was the leader and no
+// other one had followed so far: the last record of the last such file is another one now.
+func (r *run) wasCut(names []string) (bool, error) {
+	for _, name := range slices.Backward(names) {
+		if r.list.Segments[name] == "" {
+			continue
+		}
+		from := path.Join(r.from.Dir, logName, name)
+		last, err := lastSound(r.Disk, from)
+		if err != nil || last < 0 {
+			return false, err
+		}
+		is, err := bytesAt(r.Disk, from, last)
+		was, copyErr := bytesAt(r.Disk, path.Join(r.to, logName, name), last)
+		if err = errors.Join(err, copyErr); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return is != was, err
+	}
+	return false, nil
+}
+
+// bytesAt are those of the record at a place in a file up to its store timestamp, which no two have in common.
+func bytesAt(disk vfs.Disk, name string, at int64) (b [64]byte, err error) {
 	f, err := disk.Open(name, false)
 	if err != nil {
 		return b, err
 	}
-	_, err = f.ReadAt(b[:], 0)
+	_, err = f.ReadAt(b[:], at)
 	return b, errors.Join(err, f.Close())
 }
 
@@ -206,23 +234,48 @@ func (r *run) keepsNoLog() error {
 	return nil
 }
 
-// segmentNames are the files of the log, in its order. What is no segment by its name is left out; a link to one on another disk is one.
+// segmentNames are the files of the log, in its order. What is no segment by its name is left out; a link to one on another disk is one. Only the
+// last one may be short, as it is while it is being made; any other size is damage, or not that of this store: segments.ErrSize.
 func segmentNames(disk vfs.Disk, p store.Params) ([]string, error) {
 	entries, err := vfs.ListIfThere(disk, path.Join(p.Dir, logName))
 	if err != nil {
 		return nil, err
 	}
+	entries = slices.DeleteFunc(entries, func(e vfs.Entry) bool {
+		_, err := segments.ParseName(e.Name)
+		return err != nil || e.Dir
+	})
 	var names []string
-	for _, e := range entries {
-		if _, err := segments.ParseName(e.Name); err == nil && !e.Dir && e.Size == p.SegmentBytes {
+	for i, e := range entries {
+		switch {
+		case e.Size == p.SegmentBytes:
 			names = append(names, e.Name)
+		case i < len(entries)-1, e.Size > p.SegmentBytes, i == 0 && e.Size > 0:
+			return nil, fmt.Errorf("%s: %w: %d bytes instead of %d", path.Join(p.Dir, logName, e.Name), segments.ErrSize, e.Size, p.SegmentBytes)
 		}
 	}
 	return names, nil
 }
 
-// lastRecord finds the end of the last whole record in a file that is being written to.
-func lastRecord(disk vfs.Disk, name string) (int64, error) {
+// lastRecord finds the end of the last whole record in a file that is being written to, or of the file where it is damaged.
+func lastRecord(disk vfs.Disk, name string) (end int64, err error) {
+	return eachRecord(disk, name, func(int64, *record.Record, bool) {})
+}
+
+// lastSound finds the last record of a file that nothing is wrong with, and that stands for no lost one; -1: there is none.
+func lastSound(disk vfs.Disk, name string) (last int64, err error) {
+	last = -1
+	_, err = eachRecord(disk, name, func(at int64, r *record.Record, sound bool) {
+		if sound && !r.Lost() {
+			last = at
+		}
+	})
+	return last, err
+}
+
+// eachRecord tells of the records of a file that may be being written to, and returns where the last one ends; of a file that is full, or of which
+// no record can be found behind damage, its end.
+func eachRecord(disk vfs.Disk, name string, tell func(at int64, r *record.Record, sound bool)) (end int64, err error) {
 	f, err := disk.Open(name, false)
 	if err != nil {
 		return 0, err
@@ -247,6 +300,7 @@ func lastRecord(disk vfs.Disk, name string) (int64, error) {
 				at = size
 				return nil
 			}
+			tell(at, &r, err == nil)
 			at += int64(r.Size)
 		}
 		return nil

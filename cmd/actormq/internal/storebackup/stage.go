@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -67,10 +68,17 @@ func (r *run) stage(ctx context.Context, c *copied) error {
 		return err
 	}
 	r.list.Staged = staged
-	r.list.LogEnd, r.list.First, r.list.Last = c.end, "", nil
+	r.list.LogEnd, r.list.First = c.end, ""
+	is := func(name string) bool { return slices.Contains(c.names, name) }
+	maps.DeleteFunc(r.list.Last, func(name, _ string) bool { return is(name) || len(c.names) == 0 || name < c.names[0] })
 	if len(c.names) > 0 {
-		r.list.First, r.list.Last = c.names[0], map[string]string{c.names[len(c.names)-1]: c.last}
+		r.list.First = c.names[0]
+		if r.list.Last == nil {
+			r.list.Last = map[string]string{}
+		}
+		r.list.Last[c.names[len(c.names)-1]] = c.last
 	}
+	r.list.Mended = slices.DeleteFunc(r.list.Mended, is)
 	return r.list.write(r.Disk, r.to)
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"path"
 	"reflect"
 	"slices"
@@ -44,8 +43,6 @@ type list struct {
 	// Staged are the names in the folder nextName that take, or have taken, the place of those beside it, when the last run
 	// has all and is to put it there; nil: it is not.
 	Staged []string `json:"staged"`
-
-	failed error // of writing the list while the copy is recovered
 }
 
 func readList(disk vfs.Disk, dir string) (list, error) {
@@ -100,41 +97,42 @@ func (l *list) stays(disk vfs.Disk, dir string) error {
 	return err
 }
 
-// dropChanged hears the recovery of a copy, and forgets the checksums of files that it is about to change, before it does: if it ends there the next run
-// must not take what it has left for what was copied.
-func (l *list) dropChanged(p store.Params, disk vfs.Disk, dir string) func(store.Event) {
-	return func(e store.Event) {
-		from, to := e.From, e.To
-		switch e.What {
-		case store.FoundHole:
-		case store.RemovedSegment: // the one in front may be cut next
-			start, _ := segments.ParseName(path.Base(e.Path)) // the store's own name of it
-			from, to = start-1, math.MaxInt64
-		default:
-			return
+// changing is asked by the recovery of a copy before it changes a part of its log, and forgets the checksums of the files before it does: if it ends
+// there the next run must not take what it has left for what was copied. Nothing is changed that could not be noted.
+func (l *list) changing(p store.Params, disk vfs.Disk, dir string) func(store.Finding, store.Span) error {
+	return func(what store.Finding, part store.Span) error {
+		mends, noted := what == store.ClosedHole || what == store.ClosedGap, true
+		for _, name := range l.names() {
+			start, err := segments.ParseName(name)
+			if err == nil && (start >= int64(part.To) || start+p.SegmentBytes <= int64(part.From)) {
+				continue
+			}
+			if mends && !slices.Contains(l.Mended, name) {
+				l.Mended, noted = append(l.Mended, name), false
+			}
+			noted = noted && l.Segments[name] == "" && l.Last[name] == ""
+			delete(l.Segments, name)
+			l.Last[name] = ""
 		}
-		before := len(l.Segments) + len(l.Last)
-		for _, sums := range []map[string]string{l.Segments, l.Last} {
-			maps.DeleteFunc(sums, func(name, _ string) bool {
-				start, err := segments.ParseName(name)
-				changes := err != nil || start < to && start+p.SegmentBytes > from
-				if changes && e.What == store.FoundHole && !slices.Contains(l.Mended, name) {
-					l.Mended = append(l.Mended, name)
-				}
-				return changes
-			})
+		if noted {
+			return nil
 		}
-		if len(l.Segments)+len(l.Last) != before {
-			l.failed = errors.Join(l.failed, l.write(disk, dir))
-		}
+		return l.write(disk, dir)
 	}
+}
+
+// names are the files of the log that were copied.
+func (l *list) names() []string {
+	all := maps.Clone(l.Segments)
+	maps.Copy(all, l.Last)
+	return slices.Sorted(maps.Keys(all))
 }
 
 // sumLast takes the checksums of the files that Segments does not have, of a copy that is whole, and notes where its log ends.
 func (l *list) sumLast(ctx context.Context, disk vfs.Disk, p store.Params, dir string) error {
 	p.Dir = dir
 	names, err := segmentNames(disk, p)
-	if err = errors.Join(err, l.failed); err != nil {
+	if err != nil {
 		return err
 	}
 	if l.LogEnd, err = logEnd(disk, p); err != nil {
@@ -152,10 +150,10 @@ func (l *list) sumLast(ctx context.Context, disk vfs.Disk, p store.Params, dir s
 	return nil
 }
 
-// knows tells whether a file of the log is one that was copied.
+// knows tells whether a file of the log is one that was copied, and is as it was then.
 func (l *list) knows(name string) bool {
 	_, last := l.Last[name]
-	return last || l.Segments[name] != ""
+	return (last || l.Segments[name] != "") && !slices.Contains(l.Mended, name)
 }
 
 // isSum tells whether a file of the log has a checksum that was taken of it, or there is none. Cut: of a file that is not copied to its end.

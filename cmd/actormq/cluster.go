@@ -159,16 +159,27 @@ func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f cluster
 		n.makeWay(member)
 	case grace := <-n.drain: // another node leads, and is relayed to until clients have learned that
 		log.Info().Stringer("grace", grace).Msg("asked to drain: another node is to lead")
-		member.Yield()
-		select {
-		case <-time.After(grace):
-		case <-ctx.Done():
-		}
+		n.drained(member, grace, ctx.Done())
 	}
 	cancel()
 	log.Info().Msg("stopping")
 	n.over.Store(true)
 	return member.Close()
+}
+
+// yielder is a member that may lead.
+type yielder interface {
+	Yield() bool
+	HandedOver() <-chan struct{}
+}
+
+// drained serves on for the grace, which begins with the hand-over where there is one, or until the process is told to end.
+func (n *clusterNode) drained(member yielder, grace time.Duration, ended <-chan struct{}) {
+	var handed <-chan struct{}
+	if member.Yield() {
+		handed = member.HandedOver()
+	}
+	n.relay(grace, handed, nil, ended)
 }
 
 // makeWay has another node lead, if this one does and another can, and relays to it for a while: by then some clients have learned where it is,
@@ -178,17 +189,22 @@ func (n *clusterNode) makeWay(member *members.Member) {
 		return
 	}
 	n.log.Info().Stringer("grace", n.flags.stopGrace).Msg("stopping: another node is to lead, and clients are relayed to it")
-	n.relay(member.HandedOver(), member.Deserted())
+	n.relay(n.flags.stopGrace, member.HandedOver(), member.Deserted(), nil)
 }
 
 // relay waits until the grace is over, which begins when the lead is handed over: before, there is nobody to relay to. For that it waits no longer
-// than a hand-over has for its clients, so that whoever ends the process in the end can tell when.
-func (n *clusterNode) relay(handed, deserted <-chan struct{}) {
+// than a hand-over has for its clients, so that whoever ends the process in the end can tell when. With handed nil there is none, and it begins at once.
+func (n *clusterNode) relay(grace time.Duration, handed, deserted, ended <-chan struct{}) {
 	var over <-chan time.Time
-	grace, late := n.flags.stopGrace, time.After(stopTimeout/2)
+	late := time.After(stopTimeout / 2)
 	begin := func() { handed, late, over = nil, nil, time.After(grace) }
+	if handed == nil {
+		begin()
+	}
 	for {
 		select {
+		case <-ended:
+			return
 		case <-handed:
 			begin()
 		case <-late:

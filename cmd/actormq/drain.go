@@ -104,7 +104,8 @@ func runDrain(cmd *cobra.Command, f drainFlags, address string) error {
 // awaitEnd keeps the connection in use until the node closes it: an idle one would be closed by itself.
 func awaitEnd(ctx context.Context, c *client.Client, address string, grace time.Duration, gone <-chan struct{}) error {
 	const beat = 30 * time.Second
-	deadline := time.After(grace + 2*stopTimeout)
+	most := grace + 3*stopTimeout // a leader answers what it was asked, and hands over, first; in the end it stops
+	deadline := time.After(most)
 	for {
 		select {
 		case <-gone:
@@ -112,7 +113,7 @@ func awaitEnd(ctx context.Context, c *client.Client, address string, grace time.
 		case <-ctx.Done():
 			return errInterrupted
 		case <-deadline:
-			return fmt.Errorf("%s still serves %v after it was asked to stop", address, grace+2*stopTimeout)
+			return fmt.Errorf("%s still serves %v after it was asked to stop", address, most)
 		case <-time.After(beat):
 			// Whatever it answers: that it does is what counts.
 			_, _ = c.Call(ctx, address, remoting.NewRequest(remoting.RequestGetBrokerRuntimeInfo, nil))

@@ -30,7 +30,7 @@ func TestTheGraceOfAStopBeginsWithTheNextLead(t *testing.T) {
 		{name: "drained behind", handed: time.Second, drains: 2 * time.Second, drain: time.Minute, want: 2*time.Second + time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := &clusterNode{flags: clusterFlags{stopGrace: grace}, log: zerolog.Nop(), drain: make(chan time.Duration, 1)}
+			n := &clusterNode{log: zerolog.Nop(), drain: make(chan time.Duration, 1)}
 			handed, deserted := make(chan struct{}), make(chan struct{})
 			at := func(d time.Duration, do func()) {
 				if d > 0 {
@@ -41,7 +41,48 @@ func TestTheGraceOfAStopBeginsWithTheNextLead(t *testing.T) {
 			at(c.deserted, func() { close(deserted) })
 			at(c.drains, func() { n.drain <- c.drain })
 			begin := time.Now()
-			n.relay(handed, deserted)
+			n.relay(grace, handed, deserted, nil)
+			require.Equal(t, c.want, time.Since(begin), c.name)
+		})
+	}
+}
+
+// led is a node that leads unless handed is nil.
+type led struct{ handed chan struct{} }
+
+func (l led) Yield() bool                 { return l.handed != nil }
+func (l led) HandedOver() <-chan struct{} { return l.handed }
+
+// TestTheGraceOfADrainBeginsWithTheNextLead: what a hand-over takes is not taken off it; a node that has nothing to hand over begins at once.
+func TestTheGraceOfADrainBeginsWithTheNextLead(t *testing.T) {
+	const grace = 10 * time.Second
+	for _, c := range []struct {
+		name          string
+		handed, ended time.Duration // when; 0: never
+		follows       bool
+		want          time.Duration
+	}{
+		{name: "slow", handed: 2 * time.Second, want: 2*time.Second + grace},
+		{name: "never", want: stopTimeout/2 + grace},
+		{name: "a follower", follows: true, want: grace},
+		{name: "told to end", handed: time.Second, ended: 2 * time.Second, want: 2 * time.Second},
+		{name: "told to end, before", ended: time.Second, want: time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &clusterNode{log: zerolog.Nop(), drain: make(chan time.Duration, 1)}
+			var member led
+			ended := make(chan struct{})
+			if !c.follows {
+				member.handed = make(chan struct{})
+			}
+			if c.handed > 0 {
+				time.AfterFunc(c.handed, func() { close(member.handed) })
+			}
+			if c.ended > 0 {
+				time.AfterFunc(c.ended, func() { close(ended) })
+			}
+			begin := time.Now()
+			n.drained(member, grace, ended)
 			require.Equal(t, c.want, time.Since(begin), c.name)
 		})
 	}

@@ -104,16 +104,17 @@ func (c *control) revoke(ctx context.Context, lease clientv3.LeaseID) error {
 	return nil
 }
 
-// say writes what a node says of itself, for as long as its lease lives.
-func (c *control) say(ctx context.Context, n NodeState, lease clientv3.LeaseID) error {
+// say writes what a node says of itself, for as long as its lease lives. Whoever looks at that revision or a later one sees it.
+func (c *control) say(ctx context.Context, n NodeState, lease clientv3.LeaseID) (int64, error) {
 	value, err := json.Marshal(n)
-	if err == nil {
-		_, err = c.client.Put(ctx, c.nodeKey(n.ID), string(value), clientv3.WithLease(lease))
-	}
 	if err != nil {
-		return fmt.Errorf("write the node's state: %w", err)
+		return 0, fmt.Errorf("write the node's state: %w", err)
 	}
-	return nil
+	done, err := c.client.Put(ctx, c.nodeKey(n.ID), string(value), clientv3.WithLease(lease))
+	if err != nil {
+		return 0, fmt.Errorf("write the node's state: %w", err)
+	}
+	return done.Header.Revision, nil
 }
 
 // found makes the group, with its first leader, where there is none.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/actors"
+	"github.com/actormq/actormq/messages"
 )
 
 // stopping is the elector of node a, which follows, has yielded, and knows of nobody that has led for 11 s. Its attempts to lead come to nothing.
@@ -154,4 +156,141 @@ func TestANodeThatYieldsIsNobodysSuccessor(t *testing.T) {
 	e.view.record.InSync = append(e.view.record.InSync, "c")
 	e.view.nodes["c"] = NodeState{}
 	require.True(t, e.successor())
+}
+
+// leading is an elector of node a, which leads with node b in sync.
+func leading(t *testing.T) *elector {
+	t.Helper()
+	e := stopping(t)
+	e.yields = false
+	e.term = &term{leads: true, fenced: func() bool { return false }}
+	e.view = view{known: true, at: 7, record: &Record{Epoch: 2, Leader: "a", InSync: []string{"a", "b"}}, leading: 2, nodes: map[string]NodeState{"a": {}, "b": {}}}
+	return e
+}
+
+func isAnswered[T any](a *messages.Answer[T]) bool {
+	select {
+	case <-a.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Of two nodes that are stopped within one round trip to etcd one at least knows of the other: a leader looks for a successor once all can see that it
+// is being stopped, and what it sees then counts.
+func TestALeaderThatIsStoppedLooksForASuccessorOnceTheOthersKnow(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		yields bool // the other one, as etcd has it once it has this one's word
+	}{{"b is being stopped too", true}, {"b is not", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			e := leading(t)
+			answer := messages.NewAnswer[bool]()
+			e.yield(answer)
+			pending := func(why string) {
+				t.Helper()
+				e.conclude()
+				require.False(t, isAnswered(answer), why)
+				require.False(t, e.passesOver(), why)
+			}
+			pending("nobody knows of it")
+			e.told(told{rev: 9})
+			pending("what is told is what it said before")
+			e.told(told{rev: 10, yields: true})
+			e.told(told{rev: 12, yields: true})
+			e.view.at = 9
+			pending("its look is an older one")
+			e.view.at, e.view.nodes["b"] = 10, NodeState{Yields: c.yields}
+			e.conclude()
+			require.True(t, isAnswered(answer))
+			hands, err := answer.Wait(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, !c.yields, hands)
+			require.Equal(t, !c.yields, e.passesOver())
+		})
+	}
+}
+
+// A leader that can't tell anybody, as it is cut off from etcd, knows at the end of its lease that nobody takes over.
+func TestALeaderThatIsCutOffHandsOverToNobody(t *testing.T) {
+	e := leading(t)
+	answer := messages.NewAnswer[bool]()
+	e.yield(answer)
+	e.conclude()
+	require.False(t, isAnswered(answer))
+	e.term.fenced = func() bool { return true }
+	e.conclude()
+	hands, err := answer.Wait(t.Context())
+	require.NoError(t, err)
+	require.False(t, hands)
+}
+
+// A node whose store is being closed, as it is stopped, still says that it yields.
+func TestANodeThatClosesItsStoreStillSaysThatItYields(t *testing.T) {
+	e := leading(t)
+	e.said = NodeState{ID: "a", Role: "leader", End: 5}
+	e.changing = true
+	require.Equal(t, e.said, e.state(), "there is nothing new")
+	e.leaving = &leave{}
+	require.Equal(t, NodeState{ID: "a", Role: "leader", End: 5, Yields: true}, e.state())
+	e.said = NodeState{}
+	require.Equal(t, NodeState{}, e.state(), "it has not been there")
+}
+
+// Two that have handed over to each other know it at once: who is stopped ends, who is drained leads again a lease later.
+func TestWhereAllThatCouldLeadAreStoppedNobodyWaits(t *testing.T) {
+	e := stopping(t)
+	e.lead.Load().since = time.Now() // nobody leads, since now
+	e.view = view{known: true, at: 10, record: &Record{Epoch: 2, Leader: "a", InSync: []string{"a", "b"}}, nodes: map[string]NodeState{"a": {}, "b": {}}}
+	e.company.seenAt = 10
+	e.seek()
+	require.False(t, e.isDeserted(), "node b is about to lead")
+	e.company.know(map[string]NodeState{"b": {Yields: true}})
+	e.seek()
+	require.False(t, e.isDeserted(), "it has come back")
+	delete(e.view.nodes, "b")
+	e.company.seenAt = 11
+	e.seek()
+	require.False(t, e.isDeserted(), "this look is an older one")
+	e.company.seenAt = 10
+	e.seek()
+	require.True(t, e.isDeserted())
+	e.campaign()
+	require.False(t, e.asking, "it is about to end")
+	e.company.over = time.Now().Add(-e.cfg.Lease)
+	e.campaign()
+	require.True(t, e.asking, "it is drained")
+}
+
+// Without etcd nobody is elected: a node that knows of no other leader does not wait for one any longer than a lease behind its own.
+func TestWithoutEtcdNobodyWaitsForTheNextLeader(t *testing.T) {
+	for leader, patience := range map[string]time.Duration{"": time.Second, "b:10911": leaderlessAfter} {
+		e := stopping(t)
+		e.cfg.Lease = time.Second
+		e.lead.Store(&lead{address: leader, since: time.Now(), changed: make(chan struct{})})
+		e.view = view{known: true, record: &Record{Epoch: 2, Leader: "b", InSync: []string{"a", "b"}}, nodes: map[string]NodeState{"a": {}, "b": {}}}
+		e.lease = 0 // it has passed
+		e.company.heard = time.Now().Add(-patience + 200*time.Millisecond)
+		e.seek()
+		require.False(t, e.isDeserted(), leader)
+		e.company.heard = time.Now().Add(-patience)
+		e.seek()
+		require.True(t, e.isDeserted(), leader)
+	}
+}
+
+// Two nodes that are drained at the same moment: one of them leads for as long as it takes, and not 10 s later.
+func TestTwoNodesThatYieldAtOnceDoNotWaitForEachOther(t *testing.T) {
+	g := newGroup(t, 2)
+	g.start("1", "2")
+	g.put()
+	var both sync.WaitGroup
+	for _, p := range g.up {
+		both.Go(func() { p.Yield() })
+	}
+	both.Wait()
+	began := time.Now()
+	g.put()
+	require.Less(t, time.Since(began), leaderlessAfter)
 }

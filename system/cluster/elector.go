@@ -89,7 +89,12 @@ type (
 		won    bool // it is an election
 		joins  bool // the joining node is decided on
 	}
-	told struct{ err error }
+	// told: the others can see what this node says of itself, from a revision of etcd on.
+	told struct {
+		rev    int64
+		yields bool
+		err    error
+	}
 	// carriedOn: what was due is in the log.
 	carriedOn struct{ err error }
 	// passedOn: another node leads etcd, or does not.
@@ -113,9 +118,10 @@ func (e *elector) Receive(ctx actor.Context) {
 	case observed:
 		if m.view.at >= e.view.at {
 			e.view, e.beaten = m.view, false
+			e.company.know(m.view.nodes)
 		}
 	case leased:
-		e.lease, e.won, e.said = m.id, 0, NodeState{}
+		e.lease, e.won, e.said, e.company.seenAt = m.id, 0, NodeState{}, 0
 	case opened:
 		e.opened(m)
 	case prepared:
@@ -143,11 +149,7 @@ func (e *elector) Receive(ctx actor.Context) {
 		e.leaving = &m
 		e.calm.Store(true)
 	case yield:
-		e.calm.Store(true)
-		if !e.yields {
-			e.yields, e.company.met, e.company.heard = true, time.Now(), time.Now()
-		}
-		m.answer.Complete(e.term != nil && e.term.leads && !e.term.fenced() && e.successor(), nil)
+		e.yield(m.answer)
 	case *actor.Stopping:
 		if e.ticker != nil {
 			e.ticker.Stop()
@@ -186,9 +188,9 @@ func (e *elector) tick() {
 func (e *elector) decide() {
 	e.tellLead()
 	e.see()
+	e.conclude()
 	switch t := e.term; {
-	case e.changing:
-		return
+	case e.changing: // the others are told all the same that this node yields
 	case e.leaving != nil && t == nil:
 		if !e.asking && !e.saying && !e.carrying && !e.passing && !e.mint.running { // what is under way reports before the actor ends
 			e.leaving.answer.Complete(struct{}{}, nil)
@@ -196,7 +198,7 @@ func (e *elector) decide() {
 		return
 	case t == nil:
 		e.open()
-	case t.leads && !e.preparing && !t.fenced() && (e.leaving != nil || e.yields && e.successor()):
+	case t.leads && !e.preparing && !t.fenced() && (e.leaving != nil || e.passesOver()):
 		e.handOver()
 	case e.leaving != nil, e.cutAt >= 0, t.leads && (t.fenced() || !e.view.of(&t.record)), !t.leads && e.won > 0:
 		e.close()
@@ -391,16 +393,10 @@ func (e *elector) answered(m asked) {
 
 // say writes what there is to say of the node, when something has changed.
 func (e *elector) say() {
-	if e.saying || e.term == nil || e.changing || !e.holder.alive(e.lease) {
+	if e.saying || !e.holder.alive(e.lease) {
 		return
 	}
-	b := e.term.begun.Load()
-	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last(), Yields: e.yields}
-	if e.term.leads {
-		n.Role, n.Epoch = "leader", e.term.epoch
-	}
-	_, n.End = b.store.LogRange()
-	n.Confirmed = b.store.Confirmed()
+	n := e.state()
 	progress := e.said
 	progress.End, progress.Confirmed = n.End, n.Confirmed
 	if n == e.said || n == progress && time.Since(e.saidAt) < sayInterval {
@@ -411,12 +407,34 @@ func (e *elector) say() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 		defer cancel()
-		self.Send(told{err: ctl.say(ctx, n, lease)})
+		rev, err := ctl.say(ctx, n, lease)
+		self.Send(told{rev: rev, yields: n.Yields, err: err})
 	}()
+}
+
+// state is what this node has to say of itself; while it changes its role nothing else than before, but that it yields.
+func (e *elector) state() NodeState {
+	yields := e.yields || e.leaving != nil
+	if e.term == nil || e.changing {
+		n := e.said
+		n.Yields = n.ID != "" && yields
+		return n
+	}
+	b := e.term.begun.Load()
+	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last(), Yields: yields}
+	if e.term.leads {
+		n.Role, n.Epoch = "leader", e.term.epoch
+	}
+	_, n.End = b.store.LogRange()
+	n.Confirmed = b.store.Confirmed()
+	return n
 }
 
 func (e *elector) told(m told) {
 	e.saying = false
+	if m.yields && m.err == nil && e.company.seenAt == 0 {
+		e.company.seenAt = m.rev
+	}
 	if m.err != nil {
 		e.said = NodeState{}
 		e.saidAt = time.Time{}

@@ -19,7 +19,7 @@ import (
 const (
 	etcdTick     = 100 * time.Millisecond
 	etcdElection = 600 * time.Millisecond
-	// etcdFarewell is how long its clients get to leave when it is stopped.
+	// etcdFarewell is how long its clients get to leave when it is stopped, and another one to take over its lead.
 	etcdFarewell = time.Second
 )
 
@@ -45,7 +45,7 @@ func connect(c Config) (*clientv3.Client, *etcdserver.EtcdServer, func(), error)
 
 // stopEtcd stops this node's etcd. Its ports wait for peers that are connected and say nothing; nobody waits for that.
 func stopEtcd(server *embed.Etcd) {
-	server.Server.Stop()
+	stopServer(server.Server)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -54,6 +54,24 @@ func stopEtcd(server *embed.Etcd) {
 	select {
 	case <-closed:
 	case <-time.After(etcdFarewell):
+	}
+}
+
+// stopServer stops an etcd. One that leads hands its lead on first; the library waits for that for 6 s where the others have gone meanwhile.
+func stopServer(s interface {
+	Stop()
+	HardStop()
+}) {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(etcdFarewell):
+		s.HardStop()
+		<-stopped
 	}
 }
 

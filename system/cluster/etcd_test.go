@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -64,4 +65,18 @@ func TestANodeLogsWhatItsClientOfEtcdHasToSay(t *testing.T) {
 	require.Equal(t, "etcd does not answer as it should", line.Message)
 	require.Contains(t, line.Error, "connection refused")
 	require.NotContains(t, said.String(), "secret")
+}
+
+// stuck is an etcd that leads, and whose others do not take its lead over.
+type stuck chan struct{}
+
+func (s stuck) Stop()     { <-s }
+func (s stuck) HardStop() { close(s) }
+
+func TestAnEtcdWhoseLeadNobodyTakesOverEndsAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		stopServer(make(stuck))
+		require.Equal(t, etcdFarewell, time.Since(began))
+	})
 }

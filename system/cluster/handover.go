@@ -72,9 +72,24 @@ func (e *elector) handOver() {
 	e.won, e.changing = 0, true
 	e.shown.Store(nil)
 	self, ctl := e.self, e.ctl
+	if !e.successor() {
+		ctl = nil // nobody waits for it, and etcd may be gone: it ends with this node's lease
+	}
 	go func() {
 		self.Send(ended{term: t, err: actors.Protect("hand over", func() error { return t.handOver(ctl) })})
 	}()
+}
+
+// resign has the others elect the next leader, however long the clients took; a nil control is not asked.
+func (t *term) resign(ctl *control) {
+	if ctl == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	if err := ctl.resign(ctx, t.epoch); err != nil {
+		t.cfg.Logger.Warn().Err(err).Msg("the lead is not given up: its lease passes")
+	}
 }
 
 func (t *term) handOver(ctl *control) error {
@@ -90,11 +105,7 @@ func (t *term) handOver(ctl *control) error {
 	if b := t.begun.Load(); b != nil {
 		b.store.EndPuts(ErrDeposed) // what is put from now on would be cut off
 	}
-	soon, done := context.WithTimeout(context.Background(), askTimeout) // however long the clients took
-	defer done()
-	if gone := ctl.resign(soon, t.epoch); gone != nil {
-		t.cfg.Logger.Warn().Err(gone).Msg("the lead is not given up: its lease passes")
-	}
+	t.resign(ctl)
 	if ended := t.end(changeGrace); err == nil {
 		err = ended
 	}

@@ -108,7 +108,8 @@ func (t *tunnel) vouch(up *upstream, address string, answer *remoting.Command) e
 	v := Vouching{Answer: answer, Leader: address, Client: t.conn}
 	if wire, ok := up.Conn.(*tls.Conn); ok {
 		var err error
-		if v.Channel, err = channelOf(wire); err != nil {
+		state := wire.ConnectionState()
+		if v.Channel, err = ChannelOf(&state); err != nil {
 			return err
 		}
 	}
@@ -119,6 +120,14 @@ func (t *tunnel) vouch(up *upstream, address string, answer *remoting.Command) e
 	answer, err = up.ask(request)
 	if err == nil && answer.Code != remoting.ResponseSuccess {
 		err = errHello
+	}
+	switch slow := net.Error(nil); {
+	case err == nil:
+		t.relay.disbelieved.Store(false)
+	case errors.As(err, &slow) && slow.Timeout(): // nothing is known of what it thinks
+	case !t.relay.disbelieved.Swap(true): // one line, however many connections try again and again
+		t.conn.shared.noise.Warn().Err(err).Str("leader", address).
+			Msg("the leader, whose log says why, does not believe for whom this node relays: its clients wait, and are refused then")
 	}
 	return err
 }

@@ -15,6 +15,7 @@ const NonceBytes = 32
 type party struct {
 	addr netip.AddrPort
 	text string
+	node string // the node of the group that the peer has proved to be, and asks for itself; empty: it has not
 }
 
 // Remote is the peer's address, or that of the client for which it relays (SetClient).
@@ -41,6 +42,17 @@ func (c *Conn) SetClient(client netip.AddrPort) {
 	c.who.Store(&party{addr: client, text: client.String()})
 }
 
+// SetNode says which node of the group the peer is, for all that comes from now on. Only a handler of the lane Quick calls it, of a peer that has
+// proved it and relays for nobody.
+func (c *Conn) SetNode(id string) {
+	who := *c.who.Load()
+	who.node = id
+	c.who.Store(&who)
+}
+
+// Node is the node of the group that asks for itself by this connection; empty: none has proved to.
+func (c *Conn) Node() string { return c.who.Load().node }
+
 // Challenge makes a number for the peer to prove something with, in the place of the one before. Only handlers of the lane Quick call it.
 func (c *Conn) Challenge() [NonceBytes]byte {
 	c.nonce = new([NonceBytes]byte)
@@ -63,15 +75,18 @@ func (c *Conn) Channel() ([]byte, error) {
 	if wire == nil {
 		return nil, nil
 	}
-	return channelOf(wire)
+	state := wire.ConnectionState()
+	return ChannelOf(&state)
 }
 
 // channelBytes is the size of what Channel returns.
 const channelBytes = 32
 
-// channelOf is Channel of either end, once it has shaken hands.
-func channelOf(wire *tls.Conn) ([]byte, error) {
-	state := wire.ConnectionState()
+// ChannelOf is Channel of either end, once it has shaken hands; nil: it is in the clear.
+func ChannelOf(state *tls.ConnectionState) ([]byte, error) {
+	if state == nil {
+		return nil, nil
+	}
 	known, err := state.ExportKeyingMaterial("EXPORTER-actormq-relay", nil, channelBytes)
 	if err != nil {
 		return nil, fmt.Errorf("what the ends of the connection's TLS know: %w", err)

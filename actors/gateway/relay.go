@@ -39,6 +39,8 @@ type Relay struct {
 	Silence time.Duration
 	// Relayed counts requests that were to be handed on, Failed those of them that no leader was found for in time.
 	Relayed, Failed *atomic.Int64
+
+	disbelieved atomic.Bool // by the leader, since it last believed a Vouch; the log was told
 }
 
 const (

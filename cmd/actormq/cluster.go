@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -281,11 +282,15 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 	}
 	const often = time.Second // clients go on once the name servers know who leads
 	g.Join.Interval, g.SyncFirst, g.SyncInterval, g.OffsetInterval = often, often/4, often, often
+	g.Group.Plain = slices.Clone(g.Join.NameServers)
 	for _, other := range nodesOf(n.flags.join) {
-		if other.ID != n.flags.nodeID {
-			g.Group.Nodes = append(g.Group.Nodes, other.ID)
-			g.Join.NameServers = append(g.Join.NameServers, other.Port(members.PortNameServer))
+		names := other.Port(members.PortNameServer)
+		if other.ID == n.flags.nodeID {
+			g.Group.NameServer = names
+			continue
 		}
+		g.Group.Nodes = append(g.Group.Nodes, other.ID)
+		g.Join.NameServers = append(g.Join.NameServers, names)
 	}
 	if err := x.serve(g); err != nil {
 		return nil, err

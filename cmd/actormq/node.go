@@ -253,7 +253,7 @@ func (n *node) serve(g gateway.Config) (err error) {
 	if n.promoted != nil {
 		g.OnPromote = n.promote
 	}
-	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, lost) }
+	g.Join.Connect = func(lost func(string)) (gateway.Caller, func()) { return connect(conf, g.Group, lost) }
 	if n.gateway, err = gateway.Start(n.system.Root, g); err != nil {
 		n.system.Shutdown()
 		return fmt.Errorf("start the gateway: %w", err)
@@ -381,8 +381,8 @@ func (n *node) runtime() map[string]string {
 }
 
 // connect makes the client by which the node reaches other name servers.
-func connect(conf *nodeconf.Config, lost func(address string)) (gateway.Caller, func()) {
-	opt := client.Options{Lost: lost}
+func connect(conf *nodeconf.Config, group *gateway.Group, lost func(address string)) (gateway.Caller, func()) {
+	opt := client.Options{Lost: lost, Greet: group.Greet}
 	if conf.UseTLS {
 		opt.TLS = nodeconf.InsecureTLS()
 	}

@@ -206,10 +206,10 @@ type RelayHeader struct {
 // Fields implements [Header].
 func (h *RelayHeader) Fields(f *Fields) { f.OptionalBool("vouch", &h.Vouch) }
 
-// RelayAnswer asks for the proof ([RequestRelayHello]).
+// RelayAnswer asks for the proof ([RequestRelayHello], [RequestNodeHello]).
 type RelayAnswer struct {
 	Nonce string // hexadecimal digits; empty: nothing is asked
-	Epoch int64  // of the leader
+	Epoch int64  // of the leader; 0: whoever asks is not asked as one
 }
 
 // Fields implements [Header].

@@ -86,6 +86,7 @@ const (
 	RequestPromoteBroker                    = 9102 // our own: a slave becomes the master
 	RequestRelayBroker                      = 9103 // our own: what comes on this connection is relayed for a client
 	RequestRelayHello                       = 9104 // our own: for which client, and the proof of it
+	RequestNodeHello                        = 9105 // our own: a node of a group asks for itself, and the proof of it
 	RequestResumeCheckHalfMessage           = 323
 	RequestSendReplyMessage                 = 324
 	RequestSendReplyMessageV2               = 325
@@ -177,6 +178,7 @@ var requestNames = map[int]string{
 	RequestPromoteBroker:                    "PROMOTE_BROKER",
 	RequestRelayBroker:                      "RELAY_BROKER",
 	RequestRelayHello:                       "RELAY_HELLO",
+	RequestNodeHello:                        "NODE_HELLO",
 	RequestResumeCheckHalfMessage:           "RESUME_CHECK_HALF_MESSAGE",
 	RequestSendReplyMessage:                 "SEND_REPLY_MESSAGE",
 	RequestSendReplyMessageV2:               "SEND_REPLY_MESSAGE_V2",

@@ -260,6 +260,6 @@ func TestCodeNames(t *testing.T) {
 	for code := range requestHeaders {
 		require.Contains(t, requestNames, code)
 	}
-	require.Len(t, requestNames, 88)
+	require.Len(t, requestNames, 89)
 	require.Len(t, responseNames, 29)
 }

@@ -28,9 +28,17 @@ type Options struct {
 	// Lost, when set, is told that the connection to an address has ended; not when the client is closed.
 	Lost func(address string)
 
+	// Greet, when set, is called by the first call on a connection, and by each one until it says that it is done: whoever is asked may want to
+	// know who asks. What ask sends comes in front of the call's request; state is that of the connection's TLS, nil: it is in the clear. Its
+	// error is the call's.
+	Greet func(ctx context.Context, address string, state *tls.ConnectionState, ask Ask) (done bool, err error)
+
 	// Dial opens a connection; default a net.Dialer for TCP, TLS is put on top of it.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
+
+// Ask sends a request by a connection and returns its answer, whatever its code.
+type Ask = func(ctx context.Context, request *remoting.Command) (*remoting.Command, error)
 
 func (o Options) defaults() Options {
 	if o.Timeout <= 0 {
@@ -134,7 +142,7 @@ func (c *Client) link(address string) (*link, error) {
 	if len(c.links) >= c.opt.MaxConnections {
 		return nil, fmt.Errorf("%w: %d connections", ErrLimit, len(c.links))
 	}
-	l := newLink(c.opt)
+	l := newLink(c.opt, address)
 	c.links[address] = l
 	c.running.Go(func() { c.run(address, l) })
 	return l, nil
@@ -142,7 +150,7 @@ func (c *Client) link(address string) (*link, error) {
 
 // run lives as long as the link. A link is out of the table before its end is told: who tries again gets a new one.
 func (c *Client) run(address string, l *link) {
-	err := l.run(c.ctx, address)
+	err := l.run(c.ctx)
 	if c.ctx.Err() != nil {
 		err = ErrClosed
 	} else {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/actormq/actormq/messages/remoting"
@@ -22,6 +23,11 @@ type link struct {
 	conn  net.Conn      // not before ready
 	err   error         // why it has ended; not before done
 
+	address  string
+	state    *tls.ConnectionState // nil: in the clear; not before ready
+	greeted  atomic.Bool
+	greeting chan struct{} // one at a time
+
 	writing sync.Mutex
 
 	mu      sync.Mutex
@@ -29,24 +35,28 @@ type link struct {
 	waiting map[int32]chan *remoting.Command // each takes one answer without anybody receiving
 }
 
-func newLink(opt Options) *link {
+func newLink(opt Options, address string) *link {
 	return &link{
-		opt: opt, ready: make(chan struct{}), done: make(chan struct{}), waiting: map[int32]chan *remoting.Command{},
+		opt: opt, address: address, greeting: make(chan struct{}, 1), ready: make(chan struct{}), done: make(chan struct{}), waiting: map[int32]chan *remoting.Command{},
 	}
 }
 
 // run returns why the connection has ended: never without an error.
-func (l *link) run(ctx context.Context, address string) error {
+func (l *link) run(ctx context.Context) error {
 	dial, cancel := context.WithTimeout(ctx, l.opt.Timeout)
 	defer cancel()
-	conn, err := l.opt.Dial(dial, address)
+	conn, err := l.opt.Dial(dial, l.address)
 	if err != nil {
 		return err
 	}
 	if l.opt.TLS != nil {
-		if conn, err = handshake(dial, conn, address, l.opt.TLS); err != nil {
+		if conn, err = handshake(dial, conn, l.address, l.opt.TLS); err != nil {
 			return err
 		}
+	}
+	if wire, ok := conn.(*tls.Conn); ok {
+		state := wire.ConnectionState()
+		l.state = &state
 	}
 	closeConn := sync.OnceFunc(func() { _ = conn.Close() })
 	defer closeConn()
@@ -134,6 +144,33 @@ func (l *link) call(ctx context.Context, request *remoting.Command) (*remoting.C
 	case <-ctx.Done():
 		return nil, causeOf(ctx)
 	}
+	if err := l.greet(ctx); err != nil {
+		return nil, err
+	}
+	return l.ask(ctx, request)
+}
+
+// greet tells whoever is asked who asks, one call at a time.
+func (l *link) greet(ctx context.Context) error {
+	if l.opt.Greet == nil || l.greeted.Load() {
+		return nil
+	}
+	select {
+	case l.greeting <- struct{}{}:
+		defer func() { <-l.greeting }()
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+	if l.greeted.Load() {
+		return nil
+	}
+	done, err := l.opt.Greet(ctx, l.address, l.state, l.ask)
+	l.greeted.Store(done)
+	return err
+}
+
+// ask is call on a connection that is there.
+func (l *link) ask(ctx context.Context, request *remoting.Command) (*remoting.Command, error) {
 	waiter, err := l.expect(request)
 	if err != nil {
 		return nil, err

@@ -268,6 +268,7 @@ func (n *Node) portsOf() ([]edge.Port, error) {
 	if n.cfg.Group != nil {
 		all[remoting.RequestRelayBroker] = edge.Route{Handle: n.relayRequest, Lane: edge.Quick}
 		all[remoting.RequestRelayHello] = edge.Route{Handle: n.helloRequest, Lane: edge.Quick}
+		all[remoting.RequestNodeHello] = edge.Route{Handle: n.nodeRequest, Lane: edge.Quick}
 	}
 	for code, route := range n.cfg.Routes {
 		if _, taken := all[code]; taken || route.Handle == nil {
@@ -282,7 +283,11 @@ func (n *Node) portsOf() ([]edge.Port, error) {
 		ports = append(ports, edge.Port{Name: "vip", Address: n.cfg.VIPListen, Routes: vip})
 	}
 	if n.cfg.NameServerListen != "" {
-		ports = append(ports, edge.Port{Name: namesrvPort, Address: n.cfg.NameServerListen, Routes: n.names.Routes()})
+		names := n.names.Routes()
+		if n.cfg.Group != nil {
+			names[remoting.RequestNodeHello] = all[remoting.RequestNodeHello]
+		}
+		ports = append(ports, edge.Port{Name: namesrvPort, Address: n.cfg.NameServerListen, Routes: names})
 	}
 	return ports, nil
 }

@@ -25,8 +25,12 @@ type Group struct {
 
 	Name  string   // of the group
 	ID    string   // of this node
-	Nodes []string // ids of the others, which may relay to it
-	Epoch int64    // of a node that leads
+	Nodes []string // ids of the others, which may relay to it, and ask it for themselves
+	// NameServer is where the others reach this node's name server, host:port.
+	NameServer string
+	// Plain are the name servers, host:port, that are none of the group's: nothing is proved to them.
+	Plain []string
+	Epoch int64 // of a node that leads
 	// Secret is what all nodes of the group know, nil while this one does not: then no node proves for whom it relays. The function may be nil.
 	Secret func() *vouch.Secret
 }

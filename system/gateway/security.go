@@ -36,13 +36,22 @@ func (n *Node) guard(ports []edge.Port) {
 	}
 	for i := range ports {
 		if ports[i].Name == namesrvPort {
-			ports[i].Check = n.access.CheckNames
+			ports[i].Check = func(r *edge.Request) error {
+				if ofNode(r) {
+					return nil
+				}
+				return n.access.CheckNames(r)
+			}
 			continue
 		}
 		check := n.access.CheckBroker
 		ports[i].Check = func(r *edge.Request) error {
-			if r.Code == remoting.RequestRelayBroker || r.Code == remoting.RequestRelayHello {
+			switch r.Code {
+			case remoting.RequestRelayBroker, remoting.RequestRelayHello, remoting.RequestNodeHello:
 				return nil // they allow nothing: what is relayed is checked, here as well
+			}
+			if ofNode(r) {
+				return nil
 			}
 			return check(r)
 		}

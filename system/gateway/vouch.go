@@ -24,17 +24,22 @@ func (g *Group) vouch(v edge.Vouching) (*remoting.Command, error) {
 	}
 	client = netip.AddrPortFrom(client.Addr().WithZone(""), client.Port()) // a zone is this machine's
 	claim := vouch.Claim{Cluster: g.Name, Epoch: asked.Epoch, Leader: v.Leader, Node: g.ID, Client: client, TLS: v.Client.Encrypted(), Channel: v.Channel}
-	if hex.DecodedLen(len(asked.Nonce)) != len(claim.Nonce) {
-		return nil, fmt.Errorf("%w: it is asked with %d digits", vouch.ErrHello, len(asked.Nonce))
+	return prove(secret, claim, asked.Nonce, remoting.RequestRelayHello)
+}
+
+// prove makes the request that proves a claim, once it has the nonce that was asked.
+func prove(secret *vouch.Secret, claim vouch.Claim, nonce string, code int) (*remoting.Command, error) {
+	if hex.DecodedLen(len(nonce)) != len(claim.Nonce) {
+		return nil, fmt.Errorf("%w: it is asked with %d digits", vouch.ErrHello, len(nonce))
 	}
-	if _, err := hex.Decode(claim.Nonce[:], []byte(asked.Nonce)); err != nil {
+	if _, err := hex.Decode(claim.Nonce[:], []byte(nonce)); err != nil {
 		return nil, fmt.Errorf("%w: it is asked with no number: %w", vouch.ErrHello, err)
 	}
-	hello := vouch.Hello{Node: g.ID, Client: client, TLS: claim.TLS, Proof: secret.Prove(claim)}
+	hello := vouch.Hello{Node: claim.Node, Client: claim.Client, TLS: claim.TLS, Proof: secret.Prove(claim)}
 	if err := hello.Valid(); err != nil {
 		return nil, err
 	}
-	request := remoting.NewRequest(remoting.RequestRelayHello, nil)
+	request := remoting.NewRequest(code, nil)
 	request.Body = hello.Append(nil)
 	return request, nil
 }
@@ -63,12 +68,9 @@ func (n *Node) relayRequest(r *edge.Request) {
 // connection ends, and nothing that comes behind is handled.
 func (n *Node) helloRequest(r *edge.Request) {
 	r.Conn.SetRelayed()
-	h, err := n.proved(r)
+	h, err := n.proved(r, vouch.Claim{Epoch: n.cfg.Group.Epoch, Leader: n.broker.Address}, n.broker.BrokerID == 0)
 	if err != nil {
-		n.broker.Relayed.Refused.Add(1)
-		n.broker.Noise.Warn().Err(err).Stringer("peer", r.Conn.Sock()).Msg("whoever says for whom it relays does not prove it: its connection is closed")
-		r.Conn.Close(err)
-		r.Fail(remoting.ResponseNoPermission, err.Error()) // nothing is sent
+		n.disbelieve(r, err, "whoever says for whom it relays does not prove it: its connection is closed")
 		return
 	}
 	r.Conn.SetClient(vouch.Seen(h.Client, r.Conn.Sock()))
@@ -78,8 +80,16 @@ func (n *Node) helloRequest(r *edge.Request) {
 	r.OK(nil)
 }
 
-// proved reads a hello, and what it claims is so.
-func (n *Node) proved(r *edge.Request) (vouch.Hello, error) {
+// disbelieve ends the connection of whoever does not prove what it says.
+func (n *Node) disbelieve(r *edge.Request, err error, what string) {
+	n.broker.Relayed.Refused.Add(1)
+	n.broker.Noise.Warn().Err(err).Stringer("peer", r.Conn.Sock()).Msg(what)
+	r.Conn.Close(err)
+	r.Fail(remoting.ResponseNoPermission, err.Error()) // nothing is sent
+}
+
+// proved reads a hello, and what it claims is so: c is what this node knows of that itself. Wanted tells whether there is to be one.
+func (n *Node) proved(r *edge.Request, c vouch.Claim, wanted bool) (vouch.Hello, error) {
 	nonce, asked := r.Conn.Challenged()
 	h, err := vouch.Parse(r.Body)
 	if err != nil {
@@ -91,17 +101,15 @@ func (n *Node) proved(r *edge.Request) (vouch.Hello, error) {
 	switch {
 	case err != nil:
 		return h, err
-	case !asked || secret == nil || n.broker.BrokerID != 0:
+	case !asked || secret == nil || !wanted:
 		return h, fmt.Errorf("%w: it was not asked for", vouch.ErrHello)
 	case h.Node == group.ID || !slices.Contains(group.Nodes, h.Node):
 		return h, fmt.Errorf("%w: %q is none of the other nodes", vouch.ErrHello, h.Node)
 	case h.TLS && channel == nil:
 		return h, fmt.Errorf("%w: what its client has encrypted comes in the clear", vouch.ErrHello)
 	}
-	claim := vouch.Claim{
-		Cluster: group.Name, Epoch: group.Epoch, Leader: n.broker.Address, Node: h.Node, Client: h.Client, TLS: h.TLS, Channel: channel, Nonce: nonce,
-	}
-	if !secret.Proves(claim, h.Proof) {
+	c.Cluster, c.Node, c.Client, c.TLS, c.Channel, c.Nonce = group.Name, h.Node, h.Client, h.TLS, channel, nonce
+	if !secret.Proves(c, h.Proof) {
 		return h, fmt.Errorf("%w: the proof is wrong", vouch.ErrHello)
 	}
 	return h, nil

@@ -33,7 +33,8 @@ func sendTo(t *testing.T, c *client.Client, address string) (client.Sent, error)
 	}, []byte("m"))
 }
 
-// In a group whose rules name a client, and no node, it is let in by whichever node it asks, and its messages were born where it is.
+// In a group whose rules name a client, and no node, it is let in by whichever node it asks, and its messages were born where it is. The nodes
+// register at each other, and followers take over what the leader has, all the same.
 func TestRulesOfAGroupNameItsClientsAlone(t *testing.T) {
 	const inside, outside = "127.0.0.5", "127.0.0.6"
 	g := Build(t, 2)
@@ -41,7 +42,7 @@ func TestRulesOfAGroupNameItsClientsAlone(t *testing.T) {
 	admit := func(list string) {
 		require.NoError(t, os.WriteFile(rules, []byte("globalWhiteRemoteAddresses: ["+list+"]\n"), 0o600))
 	}
-	admit(inside + ", 127.0.0.1") // the nodes, which are at that address, register at each other
+	admit(inside) // the nodes are at 127.0.0.1
 	g.Args = map[string][]string{}
 	for _, n := range g.Nodes {
 		g.Args[n.ID] = []string{"--set", "aclEnable=true", "--set", "aclFile=" + rules}
@@ -57,14 +58,26 @@ func TestRulesOfAGroupNameItsClientsAlone(t *testing.T) {
 		_, err := sendTo(t, in, leader.Port(members.PortBroker))
 		return err == nil
 	})
-	admit(inside)
 	node := from(t, "127.0.0.1")
 	for _, n := range g.Nodes {
-		g.Until("the rules have changed", func() bool {
-			_, err := node.MaxOffset(t.Context(), client.Queue{Topic: "T", Address: n.Port(members.PortBroker)})
-			return client.HasCode(err, remoting.ResponseSystemError)
+		_, err := node.MaxOffset(t.Context(), client.Queue{Topic: "T", Address: n.Port(members.PortBroker)})
+		require.True(t, client.HasCode(err, remoting.ResponseSystemError), "%v", err)
+		g.Until("each name server knows both nodes", func() bool {
+			var info remoting.ClusterInfo
+			err := out.Ask(t.Context(), n.Port(members.PortNameServer), remoting.RequestGetBrokerClusterInfo, nil, &info)
+			addresses := 0
+			for _, b := range info.BrokerAddrTable {
+				addresses += len(b.BrokerAddrs)
+			}
+			return err == nil && addresses == len(g.Nodes)
 		})
 	}
+	g.Until("the follower has the topic", func() bool {
+		var topics remoting.TopicConfigTable
+		err := in.Ask(t.Context(), follower.Port(members.PortBroker), remoting.RequestGetAllTopicConfig, nil, &topics)
+		_, there := topics.TopicConfigTable["T"]
+		return err == nil && there
+	})
 	sent, err := sendTo(t, in, follower.Port(members.PortBroker))
 	require.NoError(t, err)
 	_, err = sendTo(t, out, follower.Port(members.PortBroker))

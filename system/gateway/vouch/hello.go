@@ -17,10 +17,13 @@ const (
 	mostHello  = 1 + 1 + maxNode + 1 + v6Bytes + 2 + 1 + ProofBytes
 )
 
-// ErrHello: what came is no hello of a node that relays, or what it says is not proved.
-var ErrHello = errors.New("not the hello of a node that relays")
+// ErrHello: what came is no hello of a node of the group, or what it says is not proved.
+var ErrHello = errors.New("not the hello of a node of the group")
 
-// Hello is what a node that relays says: a claim, without what the leader knows itself, and its proof.
+// Nobody is the client of a node that asks for itself.
+var Nobody = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+
+// Hello is what a node says: a claim, without what the leader knows itself, and its proof.
 type Hello struct {
 	Node   string
 	Client netip.AddrPort

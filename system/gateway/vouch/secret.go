@@ -19,8 +19,9 @@ const (
 	NonceBytes = 32
 	// ProofBytes is the size of the answer.
 	ProofBytes = sha256.Size
-	// label says what is proved: the secret proves nothing else.
-	label = "actormq relay hello 1"
+	// relayLabel and nodeLabel say what is proved, so that no proof is good for the other: the secret proves nothing else.
+	relayLabel = "actormq relay hello 1"
+	nodeLabel  = "actormq node hello 1"
 )
 
 // ErrSecret: a text is no secret of a group.
@@ -54,12 +55,13 @@ func (s *Secret) Text() string { return hex.EncodeToString(s.key[:]) }
 // Format implements fmt.Formatter: whatever is asked for, the secret is not shown.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "a group's secret") }
 
-// Claim is what a node says of a connection, and of which client it makes it.
+// Claim is what a node says of a connection: of which client it makes it, or that it asks for itself.
 type Claim struct {
 	Cluster string
-	Epoch   int64  // of the leader
-	Leader  string // host:port, as the leader has told the group
+	Epoch   int64  // of the leader; 0: of a node that asks for itself
+	Leader  string // host:port of whoever is asked, as it has told the group
 	Node    string // id
+	Self    bool   // the node asks for itself: the client is Nobody
 	Client  netip.AddrPort
 	TLS     bool   // the client's connection is encrypted
 	Channel []byte // what both ends of the connection's own TLS know of it; empty: it is in the clear
@@ -68,6 +70,10 @@ type Claim struct {
 
 // Prove is the proof of a claim.
 func (s *Secret) Prove(c Claim) (proof [ProofBytes]byte) {
+	label := relayLabel
+	if c.Self {
+		label = nodeLabel
+	}
 	mac := hmac.New(sha256.New, s.key[:])
 	for _, field := range [][]byte{
 		[]byte(label), []byte(c.Cluster), binary.BigEndian.AppendUint64(nil, uint64(c.Epoch)), []byte(c.Leader), []byte(c.Node),

@@ -83,7 +83,7 @@ func dispatchOnce(tb testing.TB, n *node, w *logWriter, queues bool) (time.Durat
 // BenchmarkDispatch reads a prepared log: the dispatcher alone, and with the consume queues. Records of about 240 bytes
 // with keys; ns/msg and allocs/msg of the second half.
 func BenchmarkDispatch(b *testing.B) {
-	for _, queues := range []int{4, 1024} {
+	for _, queues := range []int{4, 1024, 40_000} {
 		w := benchLog(b, benchRecords, queues)
 		for _, build := range []bool{false, true} {
 			b.Run(fmt.Sprintf("queues=%d/build=%v", queues, build), func(b *testing.B) {

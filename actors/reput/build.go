@@ -50,8 +50,16 @@ func (a *QueueBuilder) buildRest(b *messages.DispatchBatch) (err error) {
 			err = recovered("build consume queues", r)
 		}
 	}()
-	for ; a.progress < len(b.Requests); a.progress++ {
-		a.buildOne(&b.Requests[a.progress])
+	for a.progress < len(b.Requests) {
+		next := b.Requests[a.progress:]
+		next = next[:min(len(next), len(a.soon))]
+		a.fetch(next)
+		a.strangers = 0
+		for i := range next {
+			a.buildOne(&next[i], a.soon[i])
+			a.progress++
+		}
+		a.scattered = a.strangers > len(next)/2
 	}
 	return nil
 }
@@ -70,28 +78,37 @@ func (a *QueueBuilder) panicked(err error) {
 	a.lastPanic = now
 }
 
-// buildOne puts the unit of one record into its queue.
-func (a *QueueBuilder) buildOne(r *messages.DispatchRequest) {
-	if !messages.TakesQueueOffset(r.SysFlag) || ShardOf(r.Queue, a.cfg.Shards) != a.cfg.Shard {
+// buildOne puts the unit of one record into its queue, which may have been looked up.
+func (a *QueueBuilder) buildOne(r *messages.DispatchRequest, st *queueState) {
+	if !a.mine(r) {
 		return
 	}
 	last := &a.last[uint32(r.Queue.QueueID)%uint32(len(a.last))]
-	st := *last
-	if st == nil || st.key != r.Queue {
+	if was := *last; st == nil && was != nil && was.key == r.Queue {
+		st = was
+	} else if st != was || st == nil {
+		a.strangers++
+	}
+	if st == nil {
 		var err error
 		if st, err = a.state(r.Queue); err != nil {
 			a.refused++
 			a.refuseRecord(r, a.refused, err)
 			return
 		}
-		*last = st
 	}
+	*last = st
 	if st.repair != nil {
 		return // in the log: the repair finds it
 	}
 	if err := a.appendUnit(st, r); err != nil {
 		a.misfit(st, r, err)
 	}
+}
+
+// mine tells whether a record goes into a queue, and that queue is the shard's.
+func (a *QueueBuilder) mine(r *messages.DispatchRequest) bool {
+	return messages.TakesQueueOffset(r.SysFlag) && ShardOf(r.Queue, a.cfg.Shards) == a.cfg.Shard
 }
 
 // state returns what is known of a queue, which is made when it is not there.

@@ -91,7 +91,7 @@ func (a *QueueBuilder) beginAnew(st *queueState, r *messages.DispatchRequest) er
 // forget drops what is known of a queue that is being deleted.
 func (a *QueueBuilder) forget(st *queueState) {
 	delete(a.queues, st.key)
-	clear(a.last[:])
+	a.forgetMet()
 	a.flush.forget(st)
 	if st.repair != nil {
 		st.repair.refuse(consumequeue.ErrDestroyed)

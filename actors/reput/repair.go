@@ -254,7 +254,7 @@ func (a *QueueBuilder) replaced(st *queueState, at messages.PhysicalOffset) *que
 		panic("BUG: a queue that was there cannot be made: " + err.Error())
 	}
 	a.flush.forget(st)
-	clear(a.last[:])
+	a.forgetMet()
 	a.queues[st.key] = next
 	a.repairs[slices.Index(a.repairs, st)] = next
 	return next

@@ -114,6 +114,19 @@ func (q *Queue) Append(u Unit, at messages.QueueOffset) (bool, error) {
 	return true, nil
 }
 
+// Fetch reads what the next Append is going to touch, so that the processor has it in its cache by then. What it returns says nothing.
+// Builder only.
+func (q *Queue) Fetch() byte {
+	at, c := q.tail.Load().max.Load(), q.cur
+	if c == nil {
+		return 0
+	}
+	if i := (at - c.first) * UnitBytes; i >= 0 && i < int64(len(c.buf)) {
+		return c.buf[i]
+	}
+	return 0
+}
+
 func (q *Queue) grow(t *tail, at int64) *chunk {
 	q.cur = newChunk(at, at-q.written.Load())
 	t.add(q.cur)

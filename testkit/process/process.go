@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,14 @@ import (
 // patience is how long a node may take to start and to end.
 const patience = 3 * time.Minute
 
-// Build builds the program into a folder and returns its path.
+// programVar names the program where it has been built once for the tests of all packages, as .ci/run does: to link it takes seconds each time.
+const programVar = "NODE_PROGRAM"
+
+// Build builds the program into a folder and returns its path, or that of the one that is named by NODE_PROGRAM.
 func Build(dir string) (string, error) {
+	if built := os.Getenv(programVar); built != "" {
+		return built, nil
+	}
 	program := filepath.Join(dir, "actormq")
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "github.com/actormq/actormq/cmd/actormq").CombinedOutput()
 	if err != nil {

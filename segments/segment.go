@@ -139,6 +139,13 @@ func (s *Segment) Wrote() int64 { return s.wrote.Load() }
 // for recovery, before there are readers.
 func (s *Segment) SetWrote(n int64) { s.wrote.Store(n) }
 
+// Fetch is [Fetch] of n bytes at off, of as many as there are. Who calls it need not hold the segment.
+func (s *Segment) Fetch(off, n int64) {
+	if off >= 0 && off < s.Size() && n > 0 {
+		Fetch(s.data[off : off+min(n, s.Size()-off)])
+	}
+}
+
 // Data is the whole mapped file. Readers hold the segment and stay below Wrote; the owner writes at and above it.
 func (s *Segment) Data() []byte { return s.data }
 

@@ -39,7 +39,8 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 	}
 	defer slice.Release()
 	return vfs.Guard("read the commit log", func() error {
-		r, err := recordAt(slice, off, checkCRC)
+		var r record.Record
+		err := recordAt(&r, slice, off, checkCRC)
 		if err == nil {
 			fn(&r)
 		}
@@ -47,9 +48,9 @@ func (s *Store) withRecord(off messages.PhysicalOffset, checkCRC bool, fn func(*
 	})
 }
 
-// recordAt is the record at a physical offset, where the slice begins; the error is one of MessageAt. It may fault.
-func recordAt(slice commitlog.Slice, off messages.PhysicalOffset, checkCRC bool) (record.Record, error) {
-	r, kind, err := record.Parse(slice.Bytes, checkCRC)
+// recordAt takes the record at a physical offset apart, where the slice begins; the error is one of MessageAt. It may fault.
+func recordAt(r *record.Record, slice commitlog.Slice, off messages.PhysicalOffset, checkCRC bool) error {
+	kind, err := r.Parse(slice.Bytes, checkCRC)
 	switch {
 	case errors.Is(err, record.ErrBadCRC) || errors.Is(err, record.ErrTorn):
 		err = &segments.CorruptionError{File: slice.Path(), Offset: slice.Offset(), Err: err}
@@ -62,7 +63,7 @@ func recordAt(slice commitlog.Slice, off messages.PhysicalOffset, checkCRC bool)
 	case checkCRC && r.Lost():
 		err = fmt.Errorf("offset %d: the message was lost to damage: %w", off, ErrNoMessage)
 	}
-	return r, err
+	return err
 }
 
 // Query finds messages of a topic by a key, the newest first. Only messages that carry the very key are returned, not
@@ -125,10 +126,10 @@ func (s *Store) unread(off messages.PhysicalOffset, err error) {
 }
 
 func hasKey(p messages.Properties, key string) bool {
-	if unique, ok := p.Get(messages.PropertyUniqKey); ok && unique == key {
+	keys, unique, _ := p.Dispatched()
+	if unique == key && key != "" {
 		return true
 	}
-	keys, _ := p.Get(messages.PropertyKeys)
 	for word := range strings.SplitSeq(keys, " ") {
 		if word == key {
 			return true
@@ -187,7 +188,8 @@ func (s *Store) timeOf(off messages.PhysicalOffset) (ms int64, err error) {
 		if ms, ok = record.StoreTimestamp(slice.Bytes, off); ok {
 			return nil
 		}
-		r, err := recordAt(slice, off, false)
+		var r record.Record
+		err := recordAt(&r, slice, off, false)
 		ms = r.StoreTimestampMs
 		return err
 	})

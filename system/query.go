@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -46,6 +47,7 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 			err = vfs.FaultError("read the commit log", r)
 		}
 	}()
+	var r record.Record
 	for _, off := range offsets {
 		if err := g.store.committed(off); err != nil {
 			return err
@@ -54,9 +56,7 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 			continue // cleaned meanwhile
 		}
 		b := g.held.Bytes
-		g.touch(b[:min(len(b), touchBytes)])
-		r, err := recordAt(g.held, off, true)
-		if err != nil {
+		if err := recordAt(&r, g.held, off, true); err != nil {
 			g.store.unread(off, err)
 			continue
 		}
@@ -69,6 +69,3 @@ func (g *get) collect(offsets []messages.PhysicalOffset, q *messages.QueryMessag
 	}
 	return nil
 }
-
-// touchBytes is how much of a record is fetched at once, before its size is known: most are smaller.
-const touchBytes = 1536

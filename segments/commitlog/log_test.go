@@ -62,6 +62,7 @@ func TestReadingUpToTheEnd(t *testing.T) {
 		off messages.PhysicalOffset
 		n   int
 	}{{size, 6}, {size + 5, 1}, {size, -1}, {size - 1, 1}, {-1, 1}, {1 << 50, 1}} {
+		l.Fetch(c.off, int64(c.n))
 		_, err := l.Read(c.off, c.n)
 		require.ErrorIs(t, err, commitlog.ErrNotInLog, "%d bytes at %d", c.n, c.off)
 	}

@@ -63,6 +63,13 @@ func (l *Log) ReadFrom(off messages.PhysicalOffset) (Slice, error) {
 	return Slice{Bytes: seg.Data()[pos:wrote:wrote], seg: seg, pos: pos}, nil
 }
 
+// Fetch has the processor fetch the first n bytes at a physical offset, for whoever is going to read there (segments.Fetch).
+func (l *Log) Fetch(off messages.PhysicalOffset, n int64) {
+	if seg := l.view.Load().Find(int64(off)); seg != nil {
+		seg.Fetch(int64(off)-seg.Start(), n)
+	}
+}
+
 func notInLog(off messages.PhysicalOffset) error {
 	return fmt.Errorf("offset %d: %w", off, ErrNotInLog)
 }

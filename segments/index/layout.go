@@ -34,11 +34,15 @@ var (
 	ErrFailed = errors.New("index has failed")
 )
 
-// Params are the sizes that every file has, and the clock.
+// Params are the sizes that every file has, the clock, and who is told what queries find.
 type Params struct {
 	Slots   int32            // hash slots in a file (maxHashSlotNum)
 	Entries int32            // entries in a file, the unused entry 0 counted (maxIndexNum)
 	Now     func() time.Time // names new files, in the location of the time; nil: time.Now
+
+	// Found, if there is one, is told each place of a query as soon as it is known, before the query goes on: to fetch what is there. It does
+	// not block, and may be called by any number of goroutines.
+	Found func(messages.PhysicalOffset)
 }
 
 // Validate reports all problems; the error wraps ErrParams.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -17,6 +18,7 @@ type question struct {
 	max            int
 	beginMs, endMs int64
 	found          []messages.PhysicalOffset
+	tell           func(messages.PhysicalOffset) // Params.Found
 }
 
 // Query returns the places of the records that have the key, newest first, at most max, and stored between beginMs and
@@ -33,9 +35,11 @@ func (s *Set) AppendQuery(
 ) ([]messages.PhysicalOffset, error) {
 	text := make([]byte, 0, 64)
 	text = append(append(append(text, topic...), '#'), key...)
-	q := question{hash: hashOf(text), max: max, beginMs: beginMs, endMs: endMs, found: found}
+	q := question{hash: hashOf(text), max: max, beginMs: beginMs, endMs: endMs, found: found, tell: s.params.Found}
+	files := s.list()
+	s.fetchSlots(files, q.hash)
 	var errs []error
-	for _, f := range slices.Backward(s.list()) {
+	for _, f := range slices.Backward(files) {
 		if len(q.found) >= max {
 			break
 		}
@@ -51,6 +55,17 @@ func (s *Set) AppendQuery(
 		}
 	}
 	return q.found, errors.Join(errs...)
+}
+
+// fetched is in how many files the slots of a query are fetched before it looks into the first of them.
+const fetched = 4
+
+// fetchSlots fetches the slots that a query begins with, of the newest files.
+func (s *Set) fetchSlots(files []*file, hash int32) {
+	at := s.params.slotOffset(s.params.slotOf(hash))
+	for _, f := range files[max(len(files)-fetched, 0):] {
+		segments.Fetch(f.data[at : at+slotBytes])
+	}
 }
 
 // answer collects from one file and tells whether older files may hold more.
@@ -95,5 +110,8 @@ func (f *file) collect(q *question, beginMs int64) {
 func (q *question) add(at messages.PhysicalOffset) {
 	if n := len(q.found); n == 0 || q.found[n-1] != at {
 		q.found = append(q.found, at)
+		if q.tell != nil {
+			q.tell(at)
+		}
 	}
 }

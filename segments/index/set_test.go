@@ -241,6 +241,23 @@ func TestRecordThatIsIndexedTwiceIsFoundOnce(t *testing.T) {
 	}
 }
 
+// TestFoundIsToldOfWhatQueriesFind: each place once, as the query goes on, and nothing of other keys.
+func TestFoundIsToldOfWhatQueriesFind(t *testing.T) {
+	var told []messages.PhysicalOffset
+	p := params(7, 4)
+	p.Found = func(at messages.PhysicalOffset) { told = append(told, at) }
+	s := openSet(t, memfs.New(), p)
+	for i := range 9 { // six files
+		require.NoError(t, s.Put("T", []byte("k"), messages.PhysicalOffset(i/2*100), start))
+		require.NoError(t, s.Put("T", []byte("other"), messages.PhysicalOffset(i*100+50), start))
+	}
+	require.Equal(t, offsets(400, 300, 200, 100, 0), query(t, s, "k"))
+	require.Equal(t, offsets(400, 300, 200, 100, 0), told)
+	told = nil
+	require.Empty(t, query(t, s, "none"))
+	require.Empty(t, told)
+}
+
 // W17: what is in the last file is there again.
 func TestReopenGoesOn(t *testing.T) {
 	disk, s := newSet(t, params(5, 20))

@@ -92,7 +92,9 @@ func (s *Store) load() error {
 		s.tell(Event{What: FoundForeign, Path: name})
 	}
 	if p.MessageIndex {
-		if s.Index, err = index.Open(s.Disk, p.IndexDir(), p.IndexParams(s.now)); err != nil {
+		files := p.IndexParams(s.now)
+		files.Found = s.fetch
+		if s.Index, err = index.Open(s.Disk, p.IndexDir(), files); err != nil {
 			return err
 		}
 	}
@@ -106,6 +108,11 @@ func (s *Store) load() error {
 	}
 	return err
 }
+
+// fetchBytes is how much of a record is fetched as soon as the index names it, before its size is known: most are smaller.
+const fetchBytes = 1536
+
+func (s *Store) fetch(at messages.PhysicalOffset) { s.Log.Fetch(at, fetchBytes) }
 
 // loadAttempts bounds how often the log is looked at again whose segments vanish meanwhile: a reader of a running node's
 // directory sees that.

@@ -218,7 +218,7 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 	if int64(size)+record.BlankBytes > s.opt.SegmentBytes {
 		return messages.MessageIllegal, fmt.Errorf("a batch of %d bytes, segments have %d: %w", size, s.opt.SegmentBytes, ErrBodyTooLarge)
 	}
-	p.Records = record.AppendSizedBatch(p.Records, m, size)
+	p.Records = record.AppendBatch(p.Records, m, size)
 	return s.describe(p, m, int32(count), 0)
 }
 

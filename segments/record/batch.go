@@ -62,7 +62,7 @@ func BatchSize(envelope *messages.Message, maxBody int) (size, count int, err er
 	return size, count, nil
 }
 
-// AppendBatchSizes appends the bytes of each record that [AppendBatch] makes of a batch; of one that it refuses, those of the
+// AppendBatchSizes appends the bytes of each record that [AppendBatch] makes of a batch; of one that [BatchSize] refuses, those of the
 // members before what is wrong.
 func AppendBatchSizes(dst []int32, envelope *messages.Message) []int32 {
 	fixed := fixedBytes(envelope)
@@ -78,21 +78,11 @@ func AppendBatchSizes(dst []int32, envelope *messages.Message) []int32 {
 	return dst
 }
 
-// AppendBatch encodes each member of a batch as a record of its own behind dst and returns their number; the holes are
-// left as by [Append]. Topic, queue, system flag, hosts, born time and reconsume times are the envelope's, flag and body
-// the member's; the properties are the member's followed by the envelope's (spec/store.md §2.10). Either all members are
-// appended or, with an error of [BatchSize], none, and dst comes back unchanged.
-func AppendBatch(dst []byte, envelope *messages.Message, maxBody int) (out []byte, count int, err error) {
-	size, count, err := BatchSize(envelope, maxBody)
-	if err != nil {
-		return dst, 0, err
-	}
-	return AppendSizedBatch(dst, envelope, size), count, nil
-}
-
-// AppendSizedBatch is [AppendBatch] of a batch that [BatchSize] has just found good, with the size that it has told: the members are not looked
-// at once more before the first of them is written.
-func AppendSizedBatch(dst []byte, envelope *messages.Message, size int) []byte {
+// AppendBatch encodes each member of a batch, which [BatchSize] has just found good, as a record of its own behind dst; size is what that has
+// told, so the members are not looked at once more before the first of them is written. The holes are left as by [Append]. Topic, queue, system flag,
+// hosts, born time and reconsume times are the envelope's, flag and body the member's; the properties are the member's followed by the envelope's
+// (spec/store.md §2.10).
+func AppendBatch(dst []byte, envelope *messages.Message, size int) []byte {
 	d := draft{envelope: envelope, sysFlag: hostBits(envelope), outer: envelope.Properties}
 	fixed := fixedBytes(envelope)
 	out, free := extend(dst, size)

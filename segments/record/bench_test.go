@@ -78,7 +78,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 	buffer := make([]byte, 0, 64<<10)
 	b.ReportAllocs()
 	for b.Loop() {
-		byteSink, _, _ = record.AppendBatch(buffer, &envelope, 1<<20)
+		byteSink, _, _ = appendBatch(buffer, &envelope, 1<<20)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/32, "ns/record")
 }

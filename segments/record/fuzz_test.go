@@ -135,13 +135,11 @@ func FuzzAppendBatch(f *testing.F) {
 		if err == nil && size > 64<<20 {
 			return // as a caller with small segments would
 		}
-		out, appended, appendErr := record.AppendBatch(nil, &envelope, 1<<20)
-		require.Equal(t, err, appendErr)
-		require.Equal(t, count, appended)
-		require.Len(t, out, size)
 		if err != nil {
 			return
 		}
+		out := record.AppendBatch(nil, &envelope, size)
+		require.Len(t, out, size)
 		stored, err := record.DecodeAll(out)
 		if bytes.Contains(out, make([]byte, 512)) || len(body) > messages.MaxPropertiesBytes/2 {
 			return // may look torn, or has no room for a separator

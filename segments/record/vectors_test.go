@@ -178,7 +178,7 @@ func TestBatchVector(t *testing.T) {
 	require.Equal(t, unhex(t, batchWireHex), body)
 
 	envelope := message("TopicTest", 3, string(body), "CLUSTER|DefaultCluster")
-	out, count, err := record.AppendBatch(nil, &envelope, len(body))
+	out, count, err := appendBatch(nil, &envelope, len(body))
 	require.NoError(t, err)
 	require.Equal(t, 2, count)
 	require.Len(t, out, 270)

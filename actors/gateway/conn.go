@@ -63,9 +63,9 @@ type Conn struct {
 	binary atomic.Bool   // the codec of the last request
 	heard  atomic.Int64  // when the last frame was read, in ns
 
-	holds       bool // a read calls release before it waits; only the reader looks
-	holding     bool // the reader is the outbox's writer; only the reader looks
-	wide        int  // how often in has been made wider; only the reader looks
+	holds       bool  // a read calls release before it waits; only the reader looks
+	holding     bool  // the reader is the outbox's writer; only the reader looks
+	width       width // of in; only the reader looks
 	draining    atomic.Bool
 	paused      atomic.Int32             // above 0: nothing is handled until the gateway serves again
 	relayed     atomic.Bool              // the peer is a node that relays

@@ -22,6 +22,7 @@ type pacedReader struct {
 
 	unread []byte // comes before what the socket has: left over from a smaller buffer
 	filled bool   // a read has filled all the room that the buffer had
+	most   int    // bytes that a read has brought into the buffer
 	read   bool   // there was one since that was looked at
 }
 
@@ -50,6 +51,8 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	n, err := p.from.Read(b)
 	p.got += int64(n)
 	p.read = true
-	p.filled = p.filled || n == len(b) && p.began.IsZero() // a large frame is read into its own place
+	if p.began.IsZero() { // a large frame is read into its own place
+		p.filled, p.most = p.filled || n == len(b), max(p.most, n)
+	}
 	return n, err
 }

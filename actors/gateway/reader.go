@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,13 +17,6 @@ const (
 	burstBytes = 256 << 10
 )
 
-// wider are the buffers of a peer that fills the smaller one at a time: messages of 4 KB, 64 in flight, are answered 30 % sooner with the
-// first, for 12 % less; batches of 36 KB take a tenth less with the second. So many peers at once may have each.
-var wider = [...]struct {
-	bytes int
-	peers int64
-}{{64 << 10, 512}, {256 << 10, 64}}
-
 // read handles frames until the stream ends or is out of step, and says why.
 func (c *Conn) read() error {
 	limits := remoting.Limits{FrameBytes: c.shared.opt.FrameBytes}
@@ -34,7 +26,7 @@ func (c *Conn) read() error {
 	}
 	defer c.narrow()
 	for {
-		c.widen()
+		c.fit()
 		if c.whole() == 0 && !c.goesOn() || c.out.bytes.Load() >= burstBytes {
 			c.release()
 		}
@@ -85,30 +77,6 @@ func (c *Conn) view(n int, limits remoting.Limits) error {
 	c.dispatch(cmd, 0, true)
 	_, _ = c.in.Discard(n) // it has just been peeked
 	return nil
-}
-
-// widen gives the reader a larger buffer once the one it has was filled at a time.
-func (c *Conn) widen() {
-	if !c.paced.filled || c.wide == len(wider) {
-		return
-	}
-	c.paced.filled = false
-	to := wider[c.wide]
-	if c.shared.wide[c.wide].Add(1) > to.peers {
-		c.shared.wide[c.wide].Add(-1)
-		return
-	}
-	c.narrow()
-	c.wide++
-	c.paced.unread, _ = c.in.Peek(c.in.Buffered()) // it is buffered
-	c.in = bufio.NewReaderSize(c.paced, to.bytes)
-}
-
-// narrow counts the larger buffer out.
-func (c *Conn) narrow() {
-	if c.wide > 0 {
-		c.shared.wide[c.wide-1].Add(-1)
-	}
 }
 
 // goesOn tells whether the rest of a frame that has begun is looked for before answers are written: mostly it is there already, and then the

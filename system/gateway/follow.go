@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,8 +81,10 @@ func (n *Node) taking(call Caller, code int, take func(context.Context, []byte) 
 // taken is what a slave keeps of its master's answers from round to round. It belongs to the round that runs: there is one at a time.
 type taken struct {
 	*Node
-	gone   map[string]struct{} // topics that the master has deleted, and that are to be cleared here
-	delays []byte              // its delay offsets, as they were last saved
+	gone   map[string]struct{}  // topics that the master has deleted, and that are to be cleared here
+	delays []byte               // its delay offsets, as they were last saved
+	topics [sha256.Size]byte    // of its topics, as they were last taken: many nodes have thousands, and mostly they are as they were
+	since  metadata.DataVersion // that these topics have
 }
 
 // clearing takes the topics, and then deletes the queues and offsets of those that the master has no more; of a promotion, whose round is the last
@@ -108,12 +111,17 @@ func (t *taken) clearing(take func(context.Context) error) func(context.Context)
 
 // takeTopics takes over the topics, and notes those that the master has no more.
 func (t *taken) takeTopics(ctx context.Context, body []byte) error {
+	sum := sha256.Sum256(body)
+	if sum == t.topics && t.since == t.broker.Topics.DataVersion() {
+		return nil
+	}
 	var table metadata.TopicTable
 	if err := metadata.Parse(body, &table); err != nil {
 		return fmt.Errorf("topics of the master: %w", err)
 	}
 	before := t.broker.Topics.Table()
 	if before.DataVersion == table.DataVersion {
+		t.topics, t.since = sum, table.DataVersion
 		return nil
 	}
 	if err := t.forget(ctx, before.DeletedSince(table.Deleted)); err != nil {

@@ -49,6 +49,9 @@ func (s *Store) dispatch(p *Plan) error {
 		if d.indexFrom < 0 {
 			d.indexFrom = max(d.indexEnd, p.Min)
 		}
+		if s.options.IndexUnbuilt {
+			s.Report.IndexFrom, d.indexFrom = d.indexFrom, p.End
+		}
 	}
 	from := max(min(d.queuesFrom, d.indexFrom), p.Min)
 	if from >= p.End {

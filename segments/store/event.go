@@ -90,6 +90,8 @@ type Report struct {
 	MoreEvents int     // how many there were beyond
 	Quarantine string  // folder of what was cut off; empty: nothing was
 	Dispatched int64   // records that went to queues and index again
+	// IndexFrom is the physical offset from which on the index would have the keys of all records, with Options.IndexUnbuilt.
+	IndexFrom messages.PhysicalOffset
 }
 
 // Changed tells whether anything but the lock, the abort marker and the checkpoint was changed.

@@ -27,7 +27,7 @@ type keptKeys struct {
 // newKeptKeys keeps the keys of records from where the index may lack them, when the log is scanned from a place on.
 func (p *planner) newKeptKeys(scan messages.PhysicalOffset) *keptKeys {
 	k := &keptKeys{from: -1, limit: p.limits.keys}
-	if p.index != nil && p.log.View().Len() > 0 {
+	if p.index != nil && !p.unbuilt && p.log.View().Len() > 0 {
 		if cut := p.indexCut(); cut != proven {
 			k.from = max(scan, cut, 0)
 		}

@@ -164,6 +164,9 @@ type Options struct {
 	LogIsGone bool
 	// RebuildIndex builds all of the index from the log again.
 	RebuildIndex bool
+	// IndexUnbuilt cuts the index as recovery does, and leaves out building it, which takes 420 MB of memory a file where nothing is written: Report
+	// tells what it would have. For who only looks.
+	IndexUnbuilt bool
 	// Ballast is a file that only takes room. It is deleted before recovery when hardly any room is left; empty: there is none.
 	Ballast string
 	// Progress, if not nil, hears from time to time how far a long step is. Called by Open's goroutine.

@@ -108,6 +108,7 @@ type planner struct {
 	delays   messages.DelayLevels
 	progress func(Progress)
 	limits   aheadLimits
+	unbuilt  bool // nothing is put into the index
 	judge    *judge
 	kept     *keptKeys
 	used     usedPart
@@ -115,7 +116,7 @@ type planner struct {
 
 // makePlan reads the log and compares it with queues and index. With the plan come keys that the index is going to lack.
 func makePlan(l loaded, params Params, o *Options) (Plan, *keptKeys, error) {
-	p := &planner{loaded: l, params: params, progress: o.Progress, limits: o.ahead.withDefaults()}
+	p := &planner{loaded: l, params: params, progress: o.Progress, limits: o.ahead.withDefaults(), unbuilt: o.IndexUnbuilt}
 	p.delays, _ = messages.ParseDelayLevels(params.DelayLevels) // Open has looked at them
 	p.Clean, p.Min = l.clean, l.log.Min()
 	from := p.scanStart()

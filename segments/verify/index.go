@@ -58,8 +58,11 @@ func (v *verifier) openIndex() (err error) {
 }
 
 func (k *keys) advance() {
-	if k.ahead, k.more = k.next(); k.more {
+	for k.ahead, k.more = k.next(); k.more; k.ahead, k.more = k.next() {
 		k.v.IndexEntries++
+		if k.ahead.PhysicalOffset < k.v.built {
+			break
+		}
 	}
 }
 

@@ -40,15 +40,18 @@ func (v *verifier) askNextStart(progress func(done, total int64)) {
 	if !mendable || v.Clean && len(v.Marks) == 0 {
 		return
 	}
-	s, err := store.Open(v.disk, v.params, store.Options{})
+	s, err := store.Open(v.disk, v.params, store.Options{IndexUnbuilt: true})
+	after := newVerifier(v.disk, v.params, progress)
 	if err == nil {
 		v.noteGuessed(s)
+		if s.Index != nil {
+			after.built = s.Report.IndexFrom
+		}
 		err = s.Close()
 	}
 	if err != nil {
 		return // a store that can't be opened mends nothing
 	}
-	after := newVerifier(v.disk, v.params, progress)
 	after.from = v.log.SegmentStart(v.doubt)
 	if err := after.look(); err != nil {
 		return

@@ -40,6 +40,7 @@ type verifier struct {
 	firstMs, lastMs int64        // store timestamps
 
 	from     messages.PhysicalOffset // the start of a segment: what is about records in front of it is not looked at
+	built    messages.PhysicalOffset // from here on the index is not looked at: a start has it complete
 	doubt    messages.PhysicalOffset // records in front of it have all that belongs to them
 	ended    bool                    // the log was read to its end
 	places   []place                 // of each finding
@@ -51,7 +52,7 @@ type verifier struct {
 func newVerifier(overlay vfs.Disk, p store.Params, progress func(done, total int64)) *verifier {
 	v := &verifier{
 		Report: Report{Dir: p.Dir, Findings: []Finding{}, NextStart: []Finding{}, Marks: []store.Mark{}}, params: p, progress: progress,
-		disk: overlay, states: map[messages.QueueKey]*queueState{}, doubt: math.MaxInt64,
+		disk: overlay, states: map[messages.QueueKey]*queueState{}, built: math.MaxInt64, doubt: math.MaxInt64,
 		where: map[place]int64{}, lostTail: map[place]bool{},
 	}
 	v.delays, _ = messages.ParseDelayLevels(p.DelayLevels) // Validate has looked at them
@@ -212,7 +213,7 @@ func (v *verifier) item(it *store.Item) error {
 			v.LostRecords++
 			v.lost = append(v.lost, store.Span{From: it.From, To: it.To})
 		}
-		if v.keys != nil {
+		if v.keys != nil && it.From < v.built {
 			v.keys.record(r)
 		}
 		return v.record(r)

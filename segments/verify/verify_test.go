@@ -3,6 +3,7 @@ package verify_test
 import (
 	"errors"
 	"path"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -173,6 +174,28 @@ func TestAQueueOfWhichTheLogHasNothingIsDamaged(t *testing.T) {
 		require.NotEmpty(t, r.Findings)
 		require.Contains(t, r.Findings[0].File, dir)
 	}
+}
+
+// TestALostIndexIsNotBuiltInMemory: that the next start builds it again from the log is known without doing it, in 420 MB a file.
+func TestALostIndexIsNotBuiltInMemory(t *testing.T) {
+	p := goldenStore(t, "file-roll")
+	s, err := store.Open(vfs.New(), p, store.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	files, err := vfs.New().List(p.IndexDir())
+	require.NoError(t, err)
+	for _, f := range files {
+		require.NoError(t, vfs.New().Remove(path.Join(p.IndexDir(), f.Name)))
+	}
+	p.IndexSlots, p.IndexEntries = 0, 0
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := verify.Run(vfs.New(), p, nil)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.True(t, r.Whole, "%v", r)
+	require.NotEmpty(t, r.NextStart)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
 }
 
 // FuzzRun: whatever is written over a file, looking does not fail.

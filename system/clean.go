@@ -30,7 +30,7 @@ func (s *Store) newCleaner() *cleaner.Actor {
 		decide = s.planCleaning
 	}
 	return cleaner.New(cleaner.Config{
-		Decide: decide, Readers: s.slowestReaders, Since: s.since, Expire: s.noteExpired,
+		Decide: decide, Readers: s.slowestReaders, Since: s.since, Expire: s.noteExpired, Keep: s.noteUnwritten,
 		Disk: o.Disk, Log: s.log, Queues: s.queues, Folders: folders,
 		Policy:      cleaner.PolicyOf(o.Retention, o.SegmentBytes),
 		BallastPath: path.Join(o.Dir, ballastName), BallastBytes: max(o.BallastBytes, 0),
@@ -107,6 +107,35 @@ func (s *Store) noteExpired(ctx context.Context, below map[string]messages.Physi
 		return err
 	}
 	return s.files.TopicsExpired(below)
+}
+
+// noteUnwritten notes where queues go on that are not durable, as there is no room, when all of their records are in front of a place and about to go:
+// nothing else would tell after a crash.
+func (s *Store) noteUnwritten(ctx context.Context, below messages.PhysicalOffset) error {
+	if s.readOnly != nil || len(s.unwritten(below)) == 0 {
+		return nil
+	}
+	done, err := s.exclusively(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
+	next := s.unwritten(below) // once more: a deletion of their topic has ended meanwhile
+	if len(next) == 0 {
+		return nil
+	}
+	return s.files.OffsetsKept(next)
+}
+
+// unwritten is where queues go on that are not durable, and whose records are all in front of a place.
+func (s *Store) unwritten(below messages.PhysicalOffset) map[messages.QueueKey]messages.QueueOffset {
+	next := map[messages.QueueKey]messages.QueueOffset{}
+	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		if end := q.PhysicalEnd(); end >= 0 && end <= below && !q.Durable() {
+			next[key] = q.Max()
+		}
+	})
+	return next
 }
 
 func (s *Store) slowestReaders(seen time.Duration) (map[messages.QueueKey]messages.Reader, bool) {

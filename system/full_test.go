@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -649,4 +650,77 @@ func TestAnIndexWithoutRoomHoldsNobodyUpAndIsCompletedLater(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A queue that was damaged is built again in memory while there is no room for its file. When its records, the log's oldest, go for the room, nothing
+// but a note tells where it goes on: without room for that they stay.
+func TestAQueueWithoutRoomGoesOnOnceItsRecordsAreGone(t *testing.T) {
+	for name, zeroed := range map[string]int64{"the first unit": 0, "one in the middle": 2} {
+		for _, noted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, noted %v", name, noted), func(t *testing.T) {
+				fixture.Bubble(t, func(t *testing.T) { recordsOfAQueueGo(t, zeroed, noted) })
+			})
+		}
+	}
+}
+
+func recordsOfAQueueGo(t *testing.T, zeroed int64, noted bool) {
+	disk, idle, opt := idleQueue(t)
+	f, err := disk.Open("store/consumequeue/Idle/0/00000000000000000000", true)
+	require.NoError(t, err)
+	_, err = f.WriteAt(make([]byte, 20), 20*zeroed)
+	require.NoError(t, errors.Join(err, f.DataSync(), f.Close()))
+
+	disk.SetCapacity(used(t, disk) + 28<<10) // no segment fits
+	var notes atomic.Int64
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind != memfs.KindCreate && op.Kind != memfs.KindWrite {
+			return nil
+		}
+		note := strings.HasPrefix(op.Name, "store/queuefloors")
+		if note {
+			notes.Add(1)
+		}
+		if note && !noted || strings.HasPrefix(op.Name, "store/consumequeue/Idle") {
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
+	s := openIn(t, opt)
+	sleep(5 * time.Second)
+	first, _ := s.LogRange()
+	require.Equal(t, noted, first > 0, "the oldest segments are gone")
+	require.Less(t, notes.Load(), int64(20))
+	left := []*memfs.Disk{disk.Clone(), disk.Crash(1), disk.Crash(2)}
+	disk.Inject(nil)
+	disk.SetCapacity(0)
+	sleep(5 * time.Second)
+	closeIn(t, s)
+	for _, d := range append(left, disk, disk.Crash(3)) {
+		d.Inject(nil)
+		d.SetCapacity(0)
+		opt.Disk = d
+		s := openIn(t, opt)
+		require.EqualValues(t, 5, s.MaxOffset(idle))
+		r, err := s.Put(t.Context(), message(idle.Topic, 0, "m"))
+		require.NoError(t, err)
+		require.EqualValues(t, 5, r.QueueOffset)
+		closeIn(t, s)
+	}
+}
+
+// idleQueue is a store that was closed properly, with a queue that has messages only at the beginning of the log.
+func idleQueue(t *testing.T) (*memfs.Disk, messages.QueueKey, system.Options) {
+	t.Helper()
+	disk, idle := memfs.New(), messages.QueueKey{Topic: "Idle"}
+	opt := small(disk)
+	opt.BallastBytes = -1
+	s := openIn(t, opt)
+	for range 5 {
+		_, err := s.Put(t.Context(), message(idle.Topic, 0, "m"))
+		require.NoError(t, err)
+	}
+	fillTo(t, s, messages.QueueKey{Topic: "T"}, 8*seg)
+	closeIn(t, s)
+	return disk, idle, opt
 }

@@ -44,6 +44,9 @@ type Config struct {
 	// Expire notes, durably, in front of which places the messages of topics have expired.
 	Expire func(ctx context.Context, below map[string]messages.PhysicalOffset) error
 
+	// Keep notes, durably, where queues go on whose records are all in front of a place, and whose units are not durable.
+	Keep func(ctx context.Context, below messages.PhysicalOffset) error
+
 	QueueBuilder, Indexer, Allocator actors.Peer
 
 	FirstRound       time.Duration // 0: 60 s
@@ -328,7 +331,7 @@ func (a *Actor) cleaned(m cleaned) {
 	a.show()
 	a.check()
 	switch {
-	case a.again:
+	case a.again && m.err == nil: // what has failed would fail again, and have a part that has no room say so once more
 		a.clean()
 	case a.round.mayRemove(): // its last reader has gone when the round had looked already
 		a.start(true)

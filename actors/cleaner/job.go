@@ -146,6 +146,9 @@ func (r *round) delete(ctx context.Context, plan Plan) error {
 	if err := r.flushQueues(ctx); err != nil && !errors.Is(err, vfs.ErrNoSpace) {
 		return fmt.Errorf("delete segments: flush the consume queues first: %w", err)
 	}
+	if err := r.cfg.Keep(ctx, r.plan.Segments[plan.Delete-1].End); err != nil {
+		return fmt.Errorf("delete segments: note where consume queues go on that there is no room for: %w", err)
+	}
 	r.cfg.Logger.Info().Str("why", plan.Why).Int("segments", plan.Delete).Int("not_expired", plan.Unexpired).
 		Msg("deleting the oldest commit-log files")
 	if plan.Unread > 0 {

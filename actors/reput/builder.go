@@ -191,10 +191,10 @@ func (a *QueueBuilder) Receive(ctx actor.Context) {
 	}
 }
 
-// takeOver has what recovery could not write, because the disk was full, written by the timer.
+// takeOver has what recovery could not write, because the disk was full, or not sync, written by the timer.
 func (a *QueueBuilder) takeOver() {
 	pending := a.cfg.Table.InOrder(func(q *consumequeue.Queue) bool {
-		return q.Pending() > 0 && ShardOf(q.Key(), a.cfg.Shards) == a.cfg.Shard
+		return !q.Durable() && ShardOf(q.Key(), a.cfg.Shards) == a.cfg.Shard
 	})
 	for _, q := range pending {
 		if st, err := a.state(q.Key()); err == nil {

@@ -73,6 +73,9 @@ func (q *Queue) PhysicalEnd() messages.PhysicalOffset {
 // Pending is the number of units that are only in memory.
 func (q *Queue) Pending() int64 { return max(0, q.tail.Load().max.Load()-q.written.Load()) }
 
+// Durable tells whether all units, and the names of their files, survive a power cut.
+func (q *Queue) Durable() bool { return q.Pending() == 0 && !q.unsynced.Load() }
+
 // Damaged says what OpenTable found wrong, nil when nothing. Then Min to Max is the sound part in front of the damage, and
 // what lies behind is not to be trusted: Truncate(Max()) clears it, Destroy clears all.
 func (q *Queue) Damaged() error {

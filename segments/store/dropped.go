@@ -91,14 +91,25 @@ func (j *judge) reached(v *verdict) (messages.QueueOffset, error) {
 	case !v.drop:
 		return 0, nil
 	case v.next >= 0:
-		return v.next, nil
+		return max(v.next, j.floors.next(v.key)), nil // a note is younger than its topic's last deletion
 	case v.seen > 0:
 		return 0, nil
 	}
 	if there, err := j.inLog(v); there || err != nil {
 		return 0, err
 	}
-	return v.q.Reached()
+	at, err := v.q.Reached()
+	return max(at, j.floors.next(v.key)), err
+}
+
+// cutShort drops a queue that was noted to go on behind what its files have, when its records have gone: there was no room for the units in between.
+func (j *judge) cutShort(v *verdict) bool {
+	next := j.floors.next(v.key)
+	if next <= v.q.Max() || v.seen > 0 || v.q.PhysicalEnd() > max(j.Min, 0) {
+		return false
+	}
+	v.drop, v.next, v.why, v.from = true, next, errCutShort, -1
+	return true
 }
 
 // maxNamed is how many of the last units of a dropped queue are looked at for one that names its record.

@@ -94,9 +94,15 @@ func (s *Store) loadFloors() error {
 	return nil
 }
 
-// begin makes a queue without a unit that goes on at an offset, unless it has units.
+// begin makes a queue without a unit that goes on at an offset, unless it has units: then what is noted stays when they end in front of that.
 func (s *Store) begin(key messages.QueueKey, next messages.QueueOffset) error {
-	if s.Queues.Lookup(key) != nil || next <= 0 {
+	if next <= 0 {
+		return nil
+	}
+	if q := s.Queues.Lookup(key); q != nil {
+		if next > q.Max() {
+			s.setFloor(key, next)
+		}
 		return nil
 	}
 	q, err := s.Queues.Create(key)
@@ -105,6 +111,11 @@ func (s *Store) begin(key messages.QueueKey, next messages.QueueOffset) error {
 	}
 	s.setFloor(key, next)
 	return q.Begin(next)
+}
+
+// next is where a queue was noted to go on; 0: it was not.
+func (f *floors) next(key messages.QueueKey) messages.QueueOffset {
+	return f.Queues[key.Topic][key.QueueID]
 }
 
 // setFloor tells whether the queue was to go on somewhere else before.
@@ -169,7 +180,8 @@ func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error 
 	return s.saveFloors()
 }
 
-// OffsetsKept notes, durably, where queues go on whose files are about to be deleted. See TopicDeleted.
+// OffsetsKept notes, durably, where queues go on whose files are about to be deleted, or whose last records are while their units are not durable.
+// See TopicDeleted.
 func (s *Store) OffsetsKept(next map[messages.QueueKey]messages.QueueOffset) error {
 	for key, at := range next {
 		s.setFloor(key, at)

@@ -20,6 +20,7 @@ var (
 	errNoRecord   = errors.New("units that name no record of the queue")
 	errNoBegin    = errors.New("units of records at the log's beginning are missing")
 	errOutOfOrder = errors.New("a record does not follow in its queue")
+	errCutShort   = errors.New("its last units had no room when their records left the log")
 )
 
 // judge compares the consume queues with the records that a scan meets.
@@ -301,7 +302,7 @@ func (j *judge) finish() error {
 
 // behind judges the units that no record of the scan has confirmed.
 func (j *judge) behind(v *verdict) error {
-	if v.drop {
+	if v.drop || j.cutShort(v) {
 		return nil
 	}
 	if v.damaged && v.from < 0 && v.seen == 0 {

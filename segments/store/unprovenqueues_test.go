@@ -117,3 +117,47 @@ func TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed(t *testing.T) {
 	_, err = disk.Stat("s/unprovenqueues")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+// TestAQueueWhoseLastUnitsHadNoRoomGoesOnWhereItWas: it was noted before their records left the log, and its files end in front of that.
+func TestAQueueWhoseLastUnitsHadNoRoomGoesOnWhereItWas(t *testing.T) {
+	idle := messages.QueueKey{Topic: "Idle"}
+	for name, units := range map[string]int64{"no file": 0, "two units": 2, "all units": 5} {
+		for _, marked := range []bool{false, true} {
+			disk, puts := expired(t)
+			s := open(t, disk)
+			require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{idle: 5}))
+			require.NoError(t, s.Close())
+			if units == 0 {
+				removeTree(t, disk, "s/consumequeue/Idle")
+			} else {
+				overwrite(t, disk, queueFile("Idle", 0), units*20, zeroBytes((5-units)*20))
+			}
+			if marked {
+				markQueues(t, disk, "0\n")
+			}
+			everyEnd(t, disk, func(left *memfs.Disk, step int) {
+				for range 2 {
+					c, _ := recovered(t, left)
+					require.EqualValues(t, 5, c.Next[idle], "%s, marked %v, step %d", name, marked, step)
+					c.requirePuts(t, puts)
+					left = left.Crash(1)
+				}
+			})
+		}
+	}
+}
+
+// TestAQueueThatWasNotedAndHasGrownGoesOnBehindThat: its units are built again from the log, whatever was noted.
+func TestAQueueThatWasNotedAndHasGrownGoesOnBehindThat(t *testing.T) {
+	disk, last := lastOfIdle(t)
+	s := open(t, disk)
+	require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{last.key: 6}))
+	require.NoError(t, s.Close())
+	overwrite(t, disk, queueFile("Idle", 0), 2*20, zeroBytes(5*20))
+	createFile(t, disk, "s/unprovenqueues", 0)
+	everyEnd(t, disk, func(left *memfs.Disk, step int) {
+		c, _ := recovered(t, left)
+		require.EqualValues(t, 7, c.Next[last.key], "step %d", step)
+		c.requirePuts(t, []put{last})
+	})
+}

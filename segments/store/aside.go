@@ -25,7 +25,7 @@ func PutAside(disk vfs.Disk, p Params, now time.Time) error {
 	// log only: without it a queue would go on where no record of the next log is. So does their backup, which is read without them.
 	for _, from := range []string{
 		p.CleanStopPath(), p.CheckpointPath(), p.IndexDir(), p.ConsumeQueueDir(), metadata.Backup(p.FloorsPath()), p.FloorsPath(), p.CommitLogDir,
-		p.UnprovenIndexPath(), p.UnprovenQueuesPath(), p.UnprovenPath(),
+		p.FurtherPath(), p.UnprovenIndexPath(), p.UnprovenQueuesPath(), p.UnprovenPath(),
 	} {
 		if _, err := disk.Stat(from); errors.Is(err, fs.ErrNotExist) {
 			continue

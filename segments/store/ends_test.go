@@ -29,13 +29,21 @@ func everyEndWith(
 	t *testing.T, disk *memfs.Disk, o store.Options, fault func(memfs.Op) error, check func(left *memfs.Disk, step int),
 ) {
 	t.Helper()
+	everyEndIn(t, disk, testParams(), o, fault, check)
+}
+
+// everyEndIn opens a store of its own parameters.
+func everyEndIn(
+	t *testing.T, disk *memfs.Disk, p store.Params, o store.Options, fault func(memfs.Op) error, check func(left *memfs.Disk, step int),
+) {
+	t.Helper()
 	off, met := errors.New("power is off"), newEnds(t)
 	for k, done := 0, false; !done; k++ {
 		require.Less(t, k, 5000)
 		d := disk.Clone()
 		power := powerOff(k, off)
 		d.Inject(func(op memfs.Op) error { return cmp.Or(power(op), fault(op)) })
-		s, err := store.Open(d, testParams(), o)
+		s, err := store.Open(d, p, o)
 		if done = err == nil; done {
 			_ = s.Close() // fails or not: the power may go off in it
 		}

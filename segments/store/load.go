@@ -85,7 +85,7 @@ func (s *Store) load() error {
 	if s.Queues, err = consumequeue.OpenTable(s.Disk, p.ConsumeQueueDir(), queues); err != nil {
 		return err
 	}
-	if err := s.loadFloors(); err != nil {
+	if err := errors.Join(s.loadFloors(), s.loadFurther()); err != nil {
 		return err
 	}
 	for _, name := range s.Queues.Ignored() {

@@ -33,7 +33,7 @@ type Params struct {
 	CheckCRC              bool   // compare bodies with their checksums while recovering (checkCRCOnRecover)
 	MessageIndex          bool   // keep the index (messageIndexEnable)
 	ExtFileBytes          int64  // bytes of an extension file of a consume queue, 0: none are written or read (mappedFileSizeConsumeQueueExt)
-	MultiDispatch         bool   // rebuild the queues of INNER_MULTI_DISPATCH too (enableMultiDispatch and enableLmq)
+	MultiDispatch         bool   // rebuild the queues of INNER_MULTI_DISPATCH too (enableMultiDispatch and enableLmq); see FurtherPath
 	Follower              bool   // the log of a slave: it is cut at the first damage, as the master has what follows (brokerRole=SLAVE)
 	// CutAt, above 0, is where a longer log is cut: what stands behind it, the start of a record, is not the group's (a replica of a
 	// group that has gone on without it).

@@ -17,7 +17,7 @@ import (
 // Store is an open directory. Open returns it in order: queues and index have everything up to the end of the log, and
 // all of it is durable. The parts follow their own rules for concurrent use; the methods are for one goroutine.
 type Store struct {
-	Params Params   // with the defaults filled in
+	Params Params   // with the defaults filled in, and with MultiDispatch if the store has ever had such queues
 	Disk   vfs.Disk // an overlay when opened read-only
 	Log    *commitlog.Log
 	Queues *consumequeue.Table
@@ -41,6 +41,7 @@ type Store struct {
 	unwritten  bool // the disk was full: not all that recovery has built is in the files
 
 	indexDurable bool // all of the index, by the last sync
+	furtherNoted bool // the marker of further queues is there
 
 	generation int64 // of the last clean stop
 	lock       io.Closer
@@ -108,6 +109,9 @@ func (s *Store) open() error {
 		return err
 	}
 	if err := s.setAbort(); err != nil {
+		return err
+	}
+	if err := s.noteFurther(); err != nil {
 		return err
 	}
 	if err := s.apply(&plan); err != nil {

@@ -87,3 +87,15 @@ func TestAFullDiskIsTold(t *testing.T) {
 		require.Equal(t, told, len(said) > 0, "%s", said)
 	}
 }
+
+// TestTheTwoModulesPrintAlike: the generator and the peers in Go are modules of their own, so that the one needs nothing but Go; what both print, and how
+// both count times, is the same two files.
+func TestTheTwoModulesPrintAlike(t *testing.T) {
+	for _, name := range []string{"hist.go", "out.go"} {
+		one, err := os.ReadFile(filepath.Join("broker/go", name))
+		require.NoError(t, err)
+		other, err := os.ReadFile(filepath.Join("store/go-peers", name))
+		require.NoError(t, err)
+		require.Equal(t, string(one), string(other), name)
+	}
+}

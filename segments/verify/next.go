@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/actormq/actormq/messages"
@@ -71,7 +72,11 @@ func (v *verifier) noteGuessed(s *store.Store) {
 		}
 	})
 	for p := range v.where {
-		if topic, _, is := strings.Cut(string(p), "/"); is && !stay[p] && !v.floors.Gone([]byte(topic), least) {
+		topic, queue, _ := strings.Cut(string(p), "/")
+		if _, err := strconv.ParseInt(queue, 10, 32); err != nil {
+			continue // no queue: a file that was being made for one, or none of the store's
+		}
+		if !stay[p] && !v.floors.Gone([]byte(topic), least) {
 			v.lostTail[p] = true
 		}
 	}

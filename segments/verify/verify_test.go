@@ -135,6 +135,22 @@ func TestWhatTheNextStartCompletesIsNoDamage(t *testing.T) {
 	}
 }
 
+// TestAFileThatWasBeingMadeForAQueueIsNoDamage: the process was killed, and the next start removes it, of a queue that is there and of a new one.
+func TestAFileThatWasBeingMadeForAQueueIsNoDamage(t *testing.T) {
+	p := goldenStore(t, "file-roll")
+	topics, err := vfs.New().List(p.ConsumeQueueDir())
+	require.NoError(t, err)
+	for _, name := range []string{"0.new", "77.new"} {
+		f, err := vfs.New().Create(path.Join(p.ConsumeQueueDir(), topics[0].Name, name))
+		require.NoError(t, errors.Join(err, f.Close()))
+	}
+	require.NoError(t, checkpoint.SetAbort(vfs.New(), p.AbortPath()))
+	r, err := verify.Run(vfs.New(), p, nil)
+	require.NoError(t, err)
+	require.True(t, r.Whole, "%v", r)
+	require.Len(t, r.NextStart, 2, "%v", r)
+}
+
 // TestAQueueOfWhichTheLogHasNothingIsDamaged: the next start can only guess where it goes on, if anything is left of it at all.
 func TestAQueueOfWhichTheLogHasNothingIsDamaged(t *testing.T) {
 	for _, left := range []int64{3 * consumequeue.UnitBytes, 0} {

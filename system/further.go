@@ -48,6 +48,18 @@ func furtherQueues(p *messages.PutMessage, m *messages.Message) (*messages.Messa
 	return &p.Scratch, nil
 }
 
+// withoutFurther returns the message without offsets in further queues, which are another message's that it is a copy of. A store that has had such queues
+// builds them again at each start, and would believe them.
+func withoutFurther(p *messages.PutMessage, m *messages.Message) *messages.Message {
+	kept := m.Properties.Without(messages.PropertyMultiQueueOffset)
+	if len(kept) == len(m.Properties) {
+		return m
+	}
+	p.Scratch = *m
+	p.Scratch.Properties = kept
+	return &p.Scratch
+}
+
 // spreads tells whether messages of a topic go to their further queues.
 func spreads(topic string) bool {
 	return !messages.IsWaitingTopic(topic) && !messages.IsGroupTopic(topic)

@@ -186,10 +186,13 @@ func (s *Store) encodeAsItIs(p *messages.PutMessage, m *messages.Message) (messa
 // encode encodes a message that may grow by so many bytes when it is delivered.
 func (s *Store) encode(p *messages.PutMessage, m *messages.Message, grows int) (messages.PutStatus, error) {
 	var err error
-	if s.opt.MultiDispatch {
+	switch {
+	case s.opt.MultiDispatch:
 		if m, err = furtherQueues(p, m); err != nil {
 			return messages.MessageIllegal, err
 		}
+	case s.files.Params.MultiDispatch:
+		m = withoutFurther(p, m)
 	}
 	m = s.withHost(p, m)
 	if p.Records, err = record.Append(p.Records, m); err != nil {

@@ -24,6 +24,35 @@ type copied struct {
 	now   map[string]bool // those that were copied in this run
 	end   int64           // physical offset behind the last record
 	last  string          // checksum of the last file up to there
+
+	lastName string   // the last file, when there are others, and how it begins
+	begins   [64]byte // in the store
+}
+
+// takeLog copies the commit log, unless it is cut meanwhile.
+func (r *run) takeLog(ctx context.Context, c *copied) error {
+	if err := r.notCut(c); err != nil { // since the last pass
+		return err
+	}
+	return errors.Join(r.copyLog(ctx, c), r.notCut(c))
+}
+
+// notCut fails when the log was cut in front of the last file that it had: what was copied of those in front may be something else in the store now, and
+// is copied again by the next run. Whatever a cut leaves of a file in front, the last one begins with another record then.
+func (r *run) notCut(c *copied) error {
+	if c.lastName == "" {
+		return nil
+	}
+	begins, err := bytesAt(r.Disk, path.Join(r.from.Dir, logName, c.lastName), 0)
+	if err == nil && begins == c.begins {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	maps.DeleteFunc(r.list.Segments, func(name, _ string) bool { return c.now[name] })
+	err = fmt.Errorf("%w: the log of %s was cut while it was copied: take it again, it goes on from here", ErrUnfinished, r.from.Dir)
+	return errors.Join(err, r.list.write(r.Disk, r.to))
 }
 
 // copyLog copies the commit log: whole files that the last run has are kept, the last one is copied up to its last whole record. It removes nothing.
@@ -37,6 +66,12 @@ func (r *run) copyLog(ctx context.Context, c *copied) error {
 	}
 	c.names, c.last = names, ""
 	last := len(names) - 1
+	if last > 0 {
+		if c.begins, err = bytesAt(r.Disk, path.Join(r.from.Dir, logName, names[last]), 0); err != nil {
+			return err
+		}
+		c.lastName = names[last]
+	}
 	for i, name := range names {
 		r.tell.files(i, len(names), r.from.SegmentBytes)
 		from, to := path.Join(r.from.Dir, logName, name), path.Join(r.to, logName, name)

@@ -51,6 +51,37 @@ func TestALogThatWasCutAndHasGoneOnIsNotMixedWithWhatItWas(t *testing.T) {
 	require.Equal(t, one, mustRestore(t, disk))
 }
 
+// TestALogThatIsCutWhileItIsCopiedIsNotMixedWithWhatItWas: a file that was copied already is another one when the next one is copied.
+func TestALogThatIsCutWhileItIsCopiedIsNotMixedWithWhatItWas(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 200)
+	last, err := lastSound(disk, segment(source, 1))
+	require.NoError(t, err)
+	met := false
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind != memfs.KindRename || op.To != segment(dest, 2) {
+			return nil
+		}
+		disk.Inject(nil)
+		met = true
+		p := params(source)
+		p.Follower, p.CutAt = true, messages.PhysicalOffset(p.SegmentBytes+last)
+		s, err := store.Open(disk, p, store.Options{})
+		require.NoError(t, err)
+		require.NoError(t, s.CloseClean())
+		grow(t, disk, "two", 300)
+		return nil
+	})
+	_, err = Backup(t.Context(), disk, params(source), dest, nil)
+	require.ErrorIs(t, err, ErrUnfinished)
+	require.True(t, met)
+	backUp(t, disk)
+	mustRestore(t, disk)
+	for n := range int64(4) {
+		require.Equal(t, fixture.ReadFile(t, disk, segment(source, n)), fixture.ReadFile(t, disk, segment(dest, n)), "%d", n)
+	}
+}
+
 // TestALostRecordIsNoCut: the store has closed the damage of the last record of a file that was copied before.
 func TestALostRecordIsNoCut(t *testing.T) {
 	disk := memfs.New()

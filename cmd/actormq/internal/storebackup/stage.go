@@ -99,7 +99,7 @@ func (r *run) takeMoment(ctx context.Context, c *copied) error {
 		if err := r.take(ctx, copyAnew, configName, "extensions", promotedName, metadata.Backup(promotedName)); err != nil {
 			return err
 		}
-		if err := r.copyLog(ctx, c); err != nil {
+		if err := r.takeLog(ctx, c); err != nil {
 			return err
 		}
 		now, err := r.textOf(floors)

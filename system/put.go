@@ -212,6 +212,9 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 			return status, err
 		}
 	}
+	if s.files.Params.MultiDispatch { // members of a batch go to no further queue
+		m = record.BatchWithout(m, &p.Scratch, messages.PropertyMultiQueueOffset)
+	}
 	m = s.withHost(p, m)
 	// What a batch grows to is known before it is encoded: small members under a large envelope can expand a lot.
 	size, count, err := record.BatchSize(m, s.opt.MaxMessageBytes)

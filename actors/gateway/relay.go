@@ -43,6 +43,12 @@ type Relay struct {
 	disbelieved atomic.Bool // by the leader, since it last believed a Vouch; the log was told
 }
 
+// ledAt tells whether the leader is still the one at an address.
+func (r *Relay) ledAt(address string) bool {
+	now, _ := r.Leader()
+	return now == address
+}
+
 const (
 	relayPatience = 5 * time.Second
 	// relayPause is between two attempts to reach whoever leads: it may be about to.

@@ -290,6 +290,7 @@ func (n *clusterNode) serve(store *system.Store, role members.Role, files vfs.Di
 			continue
 		}
 		g.Group.Nodes = append(g.Group.Nodes, other.ID)
+		g.Group.Plain = slices.DeleteFunc(g.Group.Plain, func(named string) bool { return named == names }) // namesrvAddr may name the nodes' too
 		g.Join.NameServers = append(g.Join.NameServers, names)
 	}
 	if err := x.serve(g); err != nil {

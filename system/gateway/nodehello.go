@@ -20,7 +20,9 @@ var between = []int{
 }
 
 // ofNode tells whether a request is one that nodes of a group make, and comes from one.
-func ofNode(r *edge.Request) bool { return slices.Contains(between, r.Code) && r.Conn.Node() != "" }
+func ofNode(r *edge.Request) bool {
+	return slices.Contains(between, r.Code) && r.Conn.Node() != "" && !r.Conn.Relayed()
+}
 
 // Greet proves to another node of the group, by a connection of this one's own, that this is one too. It is done when that node believes it, or
 // does not need to know, as it has no rules or is of an earlier version; until both of them know the secret it is to be tried again. A plain name server is not

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	edge "github.com/actormq/actormq/actors/gateway"
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
 	remote "github.com/actormq/actormq/system/client"
 	"github.com/actormq/actormq/system/gateway"
@@ -249,4 +250,21 @@ func TestANodeThatIsNotBelievedSaysSoOnce(t *testing.T) {
 	refused := &leader.node.Broker().Relayed.Refused
 	leader.eventually(func() bool { return refused.Load() >= 6 })
 	require.Equal(t, 1, strings.Count(said.String(), "does not believe"))
+}
+
+// What was sent behind a hello that proves nothing is not done, also where the peer's own address would be enough for it.
+func TestWhatComesBehindAWrongNodeHelloIsNotDone(t *testing.T) {
+	secret := vouch.NewSecret()
+	w := run(t, inGroup("1", secret, nil), admitting(t, white("127.0.0.1")))
+	w.topic("T", 1)
+	r := w.challenged("broker", leaderAt)
+	all, err := as(remoting.RequestNodeHello, hello(vouch.NewSecret(), r.claim)).Append(nil)
+	require.NoError(t, err)
+	all, err = sending("T", "m").Append(all)
+	require.NoError(t, err)
+	_, err = r.sock.Write(all)
+	require.NoError(t, err)
+	r.gone()
+	w.eventually(func() bool { return w.node.Connections() == 0 }) // its reader has ended
+	require.EqualValues(t, 0, w.store.MaxOffset(messages.QueueKey{Topic: "T"}))
 }

@@ -84,6 +84,7 @@ func (n *Node) helloRequest(r *edge.Request) {
 func (n *Node) disbelieve(r *edge.Request, err error, what string) {
 	n.broker.Relayed.Refused.Add(1)
 	n.broker.Noise.Warn().Err(err).Stringer("peer", r.Conn.Sock()).Msg(what)
+	r.Conn.SetRelayed() // of such a connection what has been read behind is not handled once it is closed
 	r.Conn.Close(err)
 	r.Fail(remoting.ResponseNoPermission, err.Error()) // nothing is sent
 }

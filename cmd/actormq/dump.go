@@ -32,7 +32,7 @@ func (f *sizeFlags) add(c *cobra.Command) {
 	c.Flags().Int32Var(&f.slots, "slots", 0, "hash slots of an index file, when they cannot be told from its length")
 }
 
-// find reads the sizes, or takes them from the lengths of the files. Light queues show themselves.
+// find reads the sizes, or takes them from the lengths of the files. Further queues show themselves.
 func (f *sizeFlags) find(disk vfs.Disk, dir string) (p storedump.Params, err error) {
 	if f.params != "" {
 		p, err = storedump.ReadParams(f.params)
@@ -40,7 +40,7 @@ func (f *sizeFlags) find(disk vfs.Disk, dir string) (p storedump.Params, err err
 		p, err = storedump.Detect(disk, dir, f.slots)
 	}
 	if err == nil && !p.LMQ {
-		p.LMQ, err = storedump.HasLightQueues(disk, dir)
+		p.LMQ, err = storedump.HasFurtherQueues(disk, dir)
 	}
 	return p, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -78,17 +79,30 @@ func Detect(disk vfs.Disk, dir string, slots int32) (Params, error) {
 	return p, nil
 }
 
-// HasLightQueues tells whether a store has queues of light topics: a recovery that does not know of them builds nothing of theirs.
-func HasLightQueues(disk vfs.Disk, dir string) (bool, error) {
+// HasFurtherQueues tells whether a store has, or has had, queues of INNER_MULTI_DISPATCH: by its marker, or by a light queue, as a start finds it out. It
+// may be a backup whose run has ended half-way through putting the queues in their place. A recovery that does not know of them builds nothing of theirs.
+func HasFurtherQueues(disk vfs.Disk, dir string) (bool, error) {
 	if e, err := disk.Stat(dir); err != nil || !e.Dir {
 		return false, nil //nolint:nilerr // whoever opens it says so
 	}
-	topics, err := vfs.ListIfThere(disk, path.Join(dir, "consumequeue"))
-	if err != nil {
-		return false, fmt.Errorf("detect light queues: %w", err)
-	}
 	is := func(e vfs.Entry) bool { return e.Dir && strings.HasPrefix(e.Name, messages.LMQTopicPrefix) }
-	return slices.ContainsFunc(topics, is), nil
+	for _, at := range []string{dir, path.Join(dir, "backup.next")} {
+		_, err := disk.Stat(store.Params{Dir: at}.FurtherPath())
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("detect further queues: %w", err)
+		}
+		topics, err := vfs.ListIfThere(disk, path.Join(at, "consumequeue"))
+		if err != nil {
+			return false, fmt.Errorf("detect further queues: %w", err)
+		}
+		if slices.ContainsFunc(topics, is) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // candidates are the slots that stores have: in production, and in tests.

@@ -74,6 +74,22 @@ func TestACopyOfQueuesThatAreNotToBeBelievedSaysSo(t *testing.T) {
 	require.Equal(t, "8\n", string(fixture.ReadFile(t, disk, copied)))
 }
 
+// TestACopyKnowsOfFurtherQueues as its store does did before its queues were copied, or does behind that: without, the recovery of the copy builds nothing of theirs.
+func TestACopyKnowsOfFurtherQueues(t *testing.T) {
+	disk := around(t, "T")
+	marker, copied := path.Join(source, furtherName), path.Join(dest, furtherName)
+	copyAround(t, disk)
+	require.False(t, there(t, disk, copied))
+
+	once(disk, queueFile("", "T"), func() { fixture.WriteFile(t, disk, marker, nil) })
+	copyAround(t, disk)
+	require.True(t, there(t, disk, copied))
+
+	once(disk, queueFile("", "T"), func() { require.NoError(t, disk.Remove(marker)) })
+	copyAround(t, disk)
+	require.True(t, there(t, disk, copied), "it was there when the queues were copied")
+}
+
 // TestWhereAQueueGoesOnThatGoesWhileOthersAreCopied is in the copy: the store notes it before it deletes the queue.
 func TestWhereAQueueGoesOnThatGoesWhileOthersAreCopied(t *testing.T) {
 	disk := around(t, "A", "B", "C")

@@ -29,10 +29,11 @@ const (
 var (
 	floorsName   = path.Base(store.Params{}.FloorsPath())
 	unprovenName = path.Base(store.Params{}.UnprovenQueuesPath())
+	furtherName  = path.Base(store.Params{}.FurtherPath()) // or the recovery of the copy builds nothing of further queues, and closes gaps in them
 
 	// beside is what each backup replaces beside the log: the queues first, so that there is no start without the log where some of it is.
 	beside = []string{
-		queuesName, unprovenName, metadata.Backup(floorsName), floorsName, configName, "extensions", promotedName, metadata.Backup(promotedName),
+		queuesName, unprovenName, furtherName, metadata.Backup(floorsName), floorsName, configName, "extensions", promotedName, metadata.Backup(promotedName),
 	}
 )
 
@@ -48,8 +49,8 @@ func (r *run) stage(ctx context.Context, c *copied) error {
 	if err := r.Mkdir(next); err != nil {
 		return err
 	}
-	// Before the queues and, if it is there then, behind them: that what was copied is not to be believed.
-	if err := r.take(ctx, copyThere, unprovenName, queuesName, unprovenName); err != nil {
+	// Before the queues and, if it is there then, behind them: that what was copied is not to be believed, and that there are further ones.
+	if err := r.take(ctx, copyThere, furtherName, unprovenName, queuesName, unprovenName, furtherName); err != nil {
 		return err
 	}
 	if err := r.takeMoment(ctx, c); err != nil {

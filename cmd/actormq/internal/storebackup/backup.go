@@ -56,6 +56,7 @@ type run struct {
 	to   string       // the folder of the copy
 	list list
 	tell Progress
+	had  bool // its log had files when the run began
 }
 
 // Backup copies the store in a directory to another, which may hold an older backup of it, and recovers the copy. The params are those
@@ -148,7 +149,8 @@ func (r *run) copyLocked(ctx context.Context) (done Done, err error) {
 		return Done{}, err
 	}
 	names, err := segmentNames(r.Disk, r.from)
-	if err == nil && len(names) == 0 {
+	r.had = len(names) > 0
+	if err == nil && !r.had {
 		err = r.keepsNoLog()
 	}
 	if err == nil {

@@ -61,7 +61,10 @@ func (r *run) copyLog(ctx context.Context, c *copied) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 { // there were some when the run began, or the copy has none
+	if len(names) == 0 && r.had {
+		return fmt.Errorf("%w: %s had files, and has none any more: is its disk mounted?", ErrNoStore, path.Join(r.from.Dir, logName))
+	}
+	if len(names) == 0 {
 		return r.keepsNoLog()
 	}
 	c.names, c.last = names, ""

@@ -32,6 +32,21 @@ func TestALogThatVanishesWhileItIsCopiedDeletesNothing(t *testing.T) {
 	require.Equal(t, one, mustRestore(t, disk))
 }
 
+// TestAStoreThatVanishesWhileItIsCopiedFirstIsNoEmptyOne: the copy has nothing yet that would be missed.
+func TestAStoreThatVanishesWhileItIsCopiedFirstIsNoEmptyOne(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 100)
+	disk.Inject(func(op memfs.Op) error {
+		if op.Kind == memfs.KindMkdir && op.Name == path.Join(dest, nextName) {
+			disk.Inject(nil)
+			require.NoError(t, removeTree(disk, source))
+		}
+		return nil
+	})
+	_, err := Backup(t.Context(), disk, params(source), dest, nil)
+	require.ErrorIs(t, err, ErrNoStore)
+}
+
 // TestALogThatWasCutAndHasGoneOnIsNotMixedWithWhatItWas: files that were copied once are not copied again.
 func TestALogThatWasCutAndHasGoneOnIsNotMixedWithWhatItWas(t *testing.T) {
 	disk := memfs.New()

@@ -64,35 +64,48 @@ func (r *receiver) read(t *testing.T) {
 	}
 }
 
-// alone puts one message after the other until they go the way of one that is alone.
-func alone(t *testing.T, m *system.Store, r *receiver) {
+// appended waits until so many messages have been appended, since a put is taken by whoever runs the writer, and returns the log's end.
+func appended(t *testing.T, m *system.Store, count messages.QueueOffset) int64 {
+	t.Helper()
+	until(t, "they are appended", func() bool { return m.MaxOffset(messages.QueueKey{Topic: "T"}) == count })
+	return int64(m.Status().WrittenTo)
+}
+
+// alone puts messages behind count others, one after the other, until they go the way of one that is alone, and returns how many there are.
+func alone(t *testing.T, m *system.Store, r *receiver, count messages.QueueOffset) messages.QueueOffset {
 	t.Helper()
 	for i := range 100 {
 		answer := putAlone(m, fmt.Sprint("one ", i), time.Time{})
-		end := int64(m.Status().WrittenTo)
+		count++
+		end := appended(t, m, count)
 		until(t, "it is sent", func() bool { return r.got.Load() == end })
 		send(t, r.conn, end)
 		got := <-answer
 		require.NoError(t, got.err)
 		require.Equal(t, messages.PutOK, got.result.Status)
 		if got.result.Alone {
-			return
+			return count
 		}
 	}
 	t.Fatal("no put was alone")
+	return 0
 }
 
 func TestPutsAreAloneUntilThereAreMore(t *testing.T) {
-	m := open(t, master(memfs.New(), messages.SyncMaster))
+	opt := master(memfs.New(), messages.SyncMaster)
+	opt.HAHousekeeping = time.Minute // the receiver says nothing by itself
+	m := open(t, opt)
 	r := newReceiver(t, m)
 	go r.read(t)
+	count := messages.QueueOffset(0)
 	for range 5 {
-		alone(t, m, r)
+		count = alone(t, m, r, count)
 		var answers []chan told
 		for i := range 20 {
 			answers = append(answers, putAlone(m, fmt.Sprint("one of many ", i), time.Time{}))
+			count++
 		}
-		end := int64(m.Status().WrittenTo)
+		end := appended(t, m, count)
 		until(t, "they are sent", func() bool { return r.got.Load() == end })
 		for _, answer := range answers {
 			require.Empty(t, answer, "nobody has acknowledged")
@@ -110,19 +123,22 @@ func TestPutsAreAloneUntilThereAreMore(t *testing.T) {
 
 func TestASlaveThatGoesLeavesTheOnePutToItsDeadline(t *testing.T) {
 	opt := master(memfs.New(), messages.SyncMaster)
+	opt.HAHousekeeping = time.Minute // the receiver says nothing by itself
 	m := open(t, opt)
+	count := messages.QueueOffset(0)
 	for range 3 {
 		r := newReceiver(t, m)
 		go r.read(t)
-		alone(t, m, r)
+		count = alone(t, m, r, count)
 		answer := putAlone(m, "unanswered", time.Now().Add(300*time.Millisecond))
-		end := int64(m.Status().WrittenTo)
+		end := appended(t, m, count+1)
 		until(t, "it is sent", func() bool { return r.got.Load() == end })
 		require.NoError(t, r.conn.Close())
 		<-r.done
 		require.Equal(t, messages.FlushSlaveTimeout, (<-answer).result.Status)
 		until(t, "the slave has gone", func() bool { return len(m.Replicas()) == 0 })
 		require.Equal(t, messages.SlaveNotAvailable, (<-putAlone(m, "nobody", time.Time{})).result.Status)
+		count += 2
 	}
 }
 

@@ -80,13 +80,15 @@ func (a *QueueBuilder) panicked(err error) {
 
 // buildOne puts the unit of one record into its queue, which may have been looked up.
 func (a *QueueBuilder) buildOne(r *messages.DispatchRequest, st *queueState) {
-	if !a.mine(r) {
+	if st == nil && !a.mine(r) {
 		return
 	}
 	last := &a.last[uint32(r.Queue.QueueID)%uint32(len(a.last))]
-	if was := *last; st == nil && was != nil && was.key == r.Queue {
+	was := *last
+	if st == nil && was != nil && was.key == r.Queue {
 		st = was
-	} else if st != was || st == nil {
+	}
+	if st == nil || st != was {
 		a.strangers++
 	}
 	if st == nil {

@@ -124,7 +124,6 @@ type QueueBuilder struct {
 	soon      [fetchAhead]*queueState // of the records that come next; nil: not looked up
 	strangers int                     // of the records built last, those that were not of a queue met shortly before
 	scattered bool                    // most of them were
-	fetched   byte                    // what fetch has read: nobody looks at it
 
 	progress  int // requests of the running batch that are done
 	held      []*messages.Delivery

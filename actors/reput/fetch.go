@@ -21,7 +21,7 @@ func (a *QueueBuilder) fetch(next []messages.DispatchRequest) {
 	}
 	for _, st := range a.soon[:len(next)] {
 		if st != nil {
-			a.fetched += st.queue.Fetch()
+			st.queue.Fetch()
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/consumequeue/ext"
 )
 
@@ -117,17 +118,11 @@ func (q *Queue) Append(u Unit, at messages.QueueOffset) (bool, error) {
 	return true, nil
 }
 
-// Fetch reads what the next Append is going to touch, so that the processor has it in its cache by then. What it returns says nothing.
-// Builder only.
-func (q *Queue) Fetch() byte {
-	at, c := q.tail.Load().max.Load(), q.cur
-	if c == nil {
-		return 0
+// Fetch has the processor fetch what the next Append is going to touch (segments.Fetch). Builder only.
+func (q *Queue) Fetch() {
+	if at, c := q.tail.Load().max.Load(), q.cur; c != nil && at >= c.first && at < c.end() {
+		segments.Fetch(c.at(at, at+1))
 	}
-	if i := (at - c.first) * UnitBytes; i >= 0 && i < int64(len(c.buf)) {
-		return c.buf[i]
-	}
-	return 0
 }
 
 func (q *Queue) grow(t *tail, at int64) *chunk {

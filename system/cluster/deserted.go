@@ -53,7 +53,8 @@ func (e *elector) conclude() {
 	if len(e.company.waiting) == 0 || leads && !e.seen() {
 		return
 	}
-	switch hands := leads && e.passesOver(); {
+	hands := leads && e.passesOver()
+	switch {
 	case hands:
 	case leads:
 		e.cfg.Logger.Info().Msg("no other node can take over the lead: none in sync lives that is not being stopped too")
@@ -61,7 +62,7 @@ func (e *elector) conclude() {
 		e.cfg.Logger.Info().Msg("no other node can take over the lead: etcd does not answer, and this node's lease is over")
 	}
 	for _, answer := range e.company.waiting {
-		answer.Complete(leads && e.passesOver(), nil)
+		answer.Complete(hands, nil)
 	}
 	e.company.waiting = nil
 }

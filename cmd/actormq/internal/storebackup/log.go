@@ -327,10 +327,10 @@ func eachRecord(disk vfs.Disk, name string, tell func(at int64, r *record.Record
 	if err != nil {
 		return 0, err
 	}
-	at := int64(0)
+	at, r := int64(0), record.Record{}
 	err = vfs.Guard("read "+name, func() error {
 		for at < size {
-			r, kind, err := record.Parse(m.Bytes()[at:], true)
+			kind, err := r.Parse(m.Bytes()[at:], true)
 			if errors.Is(err, record.ErrUnallocated) {
 				return nil
 			}

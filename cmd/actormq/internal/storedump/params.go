@@ -87,14 +87,15 @@ func HasFurtherQueues(disk vfs.Disk, dir string) (bool, error) {
 	}
 	is := func(e vfs.Entry) bool { return e.Dir && strings.HasPrefix(e.Name, messages.LMQTopicPrefix) }
 	for _, at := range []string{dir, path.Join(dir, "backup.next")} {
-		_, err := disk.Stat(store.Params{Dir: at}.FurtherPath())
+		p := store.Params{Dir: at}
+		_, err := disk.Stat(p.FurtherPath())
 		if err == nil {
 			return true, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("detect further queues: %w", err)
 		}
-		topics, err := vfs.ListIfThere(disk, path.Join(at, "consumequeue"))
+		topics, err := vfs.ListIfThere(disk, p.ConsumeQueueDir())
 		if err != nil {
 			return false, fmt.Errorf("detect further queues: %w", err)
 		}

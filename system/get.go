@@ -20,11 +20,6 @@ import (
 const (
 	minExamined = 800
 	unitsAPart  = 128
-
-	// How much is touched ahead of a part, whatever lies between its records; and where most of it will be read, if the second-level cache
-	// has room for it.
-	warmBytes      = 64 << 10
-	warmDenseBytes = 256 << 10
 )
 
 // getPool recycles results.
@@ -281,53 +276,6 @@ func (g *get) hold(off messages.PhysicalOffset) bool {
 	return true
 }
 
-// ahead fetches into the cache what will be looked at of these units' records, and, where the reader goes on, the heads of those which
-// the next get will look at: the processor waits for them while it is at something else.
-func (g *get) ahead(units []consumequeue.Unit) {
-	switch {
-	case g.m.WillRead && g.warm(units):
-	case g.m.Tags == nil:
-		g.units.Fetch(g.held.Bytes, g.heldAt, record.PlaceBytes)
-	}
-}
-
-// warm touches what the records of these units lie in, line by line: one stream of loads that the processor fetches ahead, where
-// a look at each record and then a copy of it would wait for memory twice.
-// It is false when they lie too far apart.
-func (g *get) warm(units []consumequeue.Unit) bool {
-	if len(units) == 0 {
-		return true
-	}
-	last := units[len(units)-1]
-	from, to := units[0].PhysicalOffset-g.heldAt, last.PhysicalOffset+messages.PhysicalOffset(last.Size)-g.heldAt
-	if from < 0 || to < from || to > messages.PhysicalOffset(len(g.held.Bytes)) || to-from > warmBytes && !g.dense(units, to-from) {
-		return false
-	}
-	g.touch(g.held.Bytes[from:to])
-	return true
-}
-
-// dense tells whether half of so many bytes at least are records of these units that will be read, and the cache has room for all.
-func (g *get) dense(units []consumequeue.Unit, span messages.PhysicalOffset) bool {
-	if g.m.Tags != nil || span > warmDenseBytes {
-		return false
-	}
-	wanted := messages.PhysicalOffset(0)
-	for i := range units {
-		wanted += messages.PhysicalOffset(units[i].Size)
-	}
-	return span <= 2*wanted
-}
-
-// touch reads from each cache line of b.
-func (g *get) touch(b []byte) {
-	var sum byte
-	for ; len(b) >= 64; b = b[64:] {
-		sum ^= b[0]
-	}
-	g.touched = sum
-}
-
 // missing notes that a record's segment is gone, and skips the rest of that segment.
 func (g *get) missing(off messages.PhysicalOffset) {
 	g.removed()
@@ -365,53 +313,6 @@ func (g *get) full(u consumequeue.Unit) bool {
 		most = &g.far
 	}
 	return n >= most.messages || g.r.Bytes+int(u.Size) > most.bytes
-}
-
-// Park holds a read back until a message arrives or its deadline passes; see messages.ParkPull.
-func (s *Store) Park(p *messages.ParkPull) {
-	if err := s.readable(); err != nil {
-		p.Refuse(err)
-		return
-	}
-	s.pullHold.Send(p)
-}
-
-// Unpark takes a parked read out again; it is woken with WakeClosed if it was still held.
-func (s *Store) Unpark(p *messages.ParkPull) { s.pullHold.Send(messages.UnparkPull{Pull: p}) }
-
-// GetWait is Get that waits for a message when there is none at the offset, until the context ends: then it returns what
-// the last look found, with the status OFFSET_OVERFLOW_ONE or NO_MESSAGE_IN_QUEUE, and no error.
-func (s *Store) GetWait(ctx context.Context, m messages.GetMessage) (*messages.GetResult, error) {
-	for {
-		r, err := s.Get(ctx, m)
-		if err != nil || !waits(r.Status, m.Offset) {
-			return r, err
-		}
-		woken := make(chan messages.WakeReason, 1)
-		p := &messages.ParkPull{
-			Queue: m.Queue, Offset: m.Offset, Tags: m.Tags, Wake: func(why messages.WakeReason) { woken <- why },
-		}
-		p.Deadline, _ = ctx.Deadline()
-		s.Park(p)
-		select {
-		case <-ctx.Done():
-			s.Unpark(p)
-			return r, nil
-		case why := <-woken:
-			if why == messages.WakeExpired {
-				<-ctx.Done() // it is the same deadline: whoever sees no message can see why
-			}
-			if why != messages.WakeArrived {
-				return r, nil
-			}
-		}
-		r.Release()
-	}
-}
-
-// waits tells whether a message may still come at the offset that was asked for.
-func waits(status messages.GetStatus, at messages.QueueOffset) bool {
-	return status == messages.OffsetOverflowOne || status == messages.NoMessageInQueue && at == 0
 }
 
 // MinOffset is the first readable offset of a queue, 0 for one that is not there.

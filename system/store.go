@@ -135,22 +135,12 @@ func Open(opt Options) (*Store, error) {
 		s.cast.stopAll()
 		return nil, errors.Join(fmt.Errorf("start the store's actors: %w", err), files.Close())
 	}
-	if opt.FlushDiskType == SyncFlush && opt.SyncFlushTimeout >= clientTimeout {
-		level := zerolog.WarnLevel
-		if opt.SyncFlushTimeout == defaultSyncFlushTimeout { // RocketMQ's own: nobody has chosen it
-			level = zerolog.InfoLevel
-		}
-		opt.Logger.WithLevel(level).Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
-			Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
-	}
+	s.sayFlushTimeout()
 	s.sayPool()
 	if s.index == nil && !opt.NoIndex {
 		s.indexBroken(fmt.Errorf("recovery found no room for %s: %w", files.Params.IndexDir(), messages.ErrDiskFull))
 	}
-	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).
-		Dur("a_power_cut_may_take", opt.atRisk()).Int64("log_min", int64(s.log.Min())).
-		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", files.LastExitClean).
-		Msg("the store is open")
+	s.sayOpen()
 	return s, nil
 }
 
@@ -159,6 +149,29 @@ const defaultSyncFlushTimeout = 5 * time.Second
 
 // clientTimeout is how long RocketMQ's clients wait for a send, unless they are told otherwise.
 const clientTimeout = 3 * time.Second
+
+// sayFlushTimeout warns at start when a client gives up a send before the store answers that its flush takes too long.
+func (s *Store) sayFlushTimeout() {
+	opt := &s.opt
+	if opt.FlushDiskType != SyncFlush || opt.SyncFlushTimeout < clientTimeout {
+		return
+	}
+	level := zerolog.WarnLevel
+	if opt.SyncFlushTimeout == defaultSyncFlushTimeout { // RocketMQ's own: nobody has chosen it
+		level = zerolog.InfoLevel
+	}
+	opt.Logger.WithLevel(level).Dur("syncFlushTimeout", opt.SyncFlushTimeout).Dur("client_timeout", clientTimeout).
+		Msg("on a slow disk clients give up before they are told that a flush takes too long: they send again, so messages come twice")
+}
+
+// sayOpen logs what has been opened.
+func (s *Store) sayOpen() {
+	opt := &s.opt
+	opt.Logger.Info().Str("dir", opt.Dir).Str("role", opt.Role.String()).Str("flush", opt.FlushDiskType.String()).
+		Dur("a_power_cut_may_take", opt.atRisk()).Int64("log_min", int64(s.log.Min())).
+		Int64("log_end", int64(s.log.End())).Int("queues", s.queues.Len()).Bool("clean", s.files.LastExitClean).
+		Msg("the store is open")
+}
 
 func openFiles(opt Options, o store.Options) (*store.Store, error) {
 	o.Ballast, o.Events = path.Join(opt.Dir, ballastName), func(e store.Event) {

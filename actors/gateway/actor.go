@@ -54,16 +54,15 @@ type (
 // Refuse closes a connection that nobody will serve.
 func (m accepted) Refuse(error) { _ = m.sock.Close() }
 
-// Start listens on every port and spawns the gateway's actor under the name "gateway". On an error nothing is left behind.
-func Start(root *actor.RootContext, opt Options, ports ...Port) (*Gateway, error) {
-	return StartService(root, opt, Service{Ports: ports, TLS: opt.TLS, OnClosed: opt.OnClosed, OnTell: opt.OnTell})
-}
-
-// StartService is Start with all that a service is made of; what the options say of that does not count.
-func StartService(root *actor.RootContext, opt Options, first Service) (*Gateway, error) {
+// Start listens on the ports of the first service and spawns the gateway's actor under the name "gateway". On an error nothing is left
+// behind; it is ErrOptions when an option, or a service without the certificate that TLS needs, is to blame.
+func Start(root *actor.RootContext, opt Options, first Service) (*Gateway, error) {
 	opt, ports := opt.Defaults(), first.Ports
 	if err := opt.Validate(); err != nil {
 		return nil, err
+	}
+	if opt.TLSMode != TLSDisabled && first.TLS == nil {
+		return nil, fmt.Errorf("%w: TLS is missing: a certificate is needed", ErrOptions)
 	}
 	g := &Gateway{over: make(chan struct{}), shared: &shared{
 		opt: opt, slow: make(chan struct{}, opt.MaxSlow), large: budget{free: opt.MaxLargeBytes},

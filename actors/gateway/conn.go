@@ -142,7 +142,7 @@ func (c *Conn) Cause() error {
 	return nil
 }
 
-// Tell hands a message of another actor to Options.OnTell, which turns it into something to push. Implements
+// Tell hands a message of another actor to Service.OnTell, which turns it into something to push. Implements
 // messages.ClientChannel.
 func (c *Conn) Tell(message any) {
 	if tell := c.shared.service.Load().OnTell; tell != nil {

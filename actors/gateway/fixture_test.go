@@ -28,10 +28,17 @@ const soon = 50 * time.Millisecond
 // start runs a gateway with one port.
 func start(t *testing.T, opt gateway.Options, routes gateway.Routes) *gateway.Gateway {
 	t.Helper()
+	return serve(t, opt, gateway.Service{}, routes)
+}
+
+// serve is start with more than the routes of a service.
+func serve(t *testing.T, opt gateway.Options, s gateway.Service, routes gateway.Routes) *gateway.Gateway {
+	t.Helper()
+	s.Ports = []gateway.Port{{Name: "test", Address: "127.0.0.1:0", Routes: routes}}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}), actor.WithDeadLetterThrottleInterval(time.Millisecond))
-	g, err := gateway.Start(system.Root, opt, gateway.Port{Name: "test", Address: "127.0.0.1:0", Routes: routes})
+	g, err := gateway.Start(system.Root, opt, s)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

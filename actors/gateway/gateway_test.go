@@ -387,7 +387,7 @@ func TestAnswersGivenAside(t *testing.T) {
 
 func TestRecordsAreReleasedWhenTheConnectionBreaks(t *testing.T) {
 	held, freed, closed := make(chan *gateway.Request, 1), make(chan struct{}, 1), make(chan *gateway.Conn, 1)
-	g := start(t, gateway.Options{OnClosed: func(c *gateway.Conn) { closed <- c }},
+	g := serve(t, gateway.Options{}, gateway.Service{OnClosed: func(c *gateway.Conn) { closed <- c }},
 		gateway.Routes{codeHold: {Handle: func(r *gateway.Request) { held <- r }}})
 	p := dial(t, g)
 	p.send(request(codeHold, 1))
@@ -459,7 +459,7 @@ func TestPushAndCall(t *testing.T) {
 }
 
 func TestTellIsTranslated(t *testing.T) {
-	g := start(t, gateway.Options{OnTell: func(c *gateway.Conn, m any) {
+	g := serve(t, gateway.Options{}, gateway.Service{OnTell: func(c *gateway.Conn, m any) {
 		_ = c.Push(&remoting.Command{Code: 40, Remark: fmt.Sprint(m)})
 	}}, gateway.Routes{codeEcho: {Handle: func(r *gateway.Request) {
 		var channel messages.ClientChannel = r.Conn
@@ -474,7 +474,7 @@ func TestTellIsTranslated(t *testing.T) {
 
 func TestIdleConnectionIsClosed(t *testing.T) {
 	closed := make(chan *gateway.Conn, 1)
-	g := start(t, gateway.Options{IdleTimeout: 4 * soon, OnClosed: func(c *gateway.Conn) { closed <- c }},
+	g := serve(t, gateway.Options{IdleTimeout: 4 * soon}, gateway.Service{OnClosed: func(c *gateway.Conn) { closed <- c }},
 		gateway.Routes{codeEcho: {Handle: echo}})
 	p := dial(t, g)
 	for range 6 {
@@ -491,7 +491,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 
 func TestPeerThatTakesNothingIsClosed(t *testing.T) {
 	closed := make(chan *gateway.Conn, 1)
-	g := start(t, gateway.Options{WriteTimeout: 2 * soon, OnClosed: func(c *gateway.Conn) { closed <- c }},
+	g := serve(t, gateway.Options{WriteTimeout: 2 * soon}, gateway.Service{OnClosed: func(c *gateway.Conn) { closed <- c }},
 		gateway.Routes{codeEcho: {Handle: func(r *gateway.Request) {
 			c := r.Command.Answer(0, "")
 			c.Body = make([]byte, 12<<20)
@@ -504,7 +504,7 @@ func TestPeerThatTakesNothingIsClosed(t *testing.T) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	closed := make(chan *gateway.Conn, 4)
-	g := start(t, gateway.Options{MaxConnections: 2, OnClosed: func(c *gateway.Conn) { closed <- c }},
+	g := serve(t, gateway.Options{MaxConnections: 2}, gateway.Service{OnClosed: func(c *gateway.Conn) { closed <- c }},
 		gateway.Routes{codeEcho: {Handle: echo}})
 	a, b := dial(t, g), dial(t, g)
 	for _, p := range []*peer{a, b} {
@@ -666,7 +666,7 @@ func TestTenantsEndWithTheirConnection(t *testing.T) {
 
 func TestManyConnectionsAtOnce(t *testing.T) {
 	var ended atomic.Int64
-	g := start(t, gateway.Options{OnClosed: func(*gateway.Conn) { ended.Add(1) }}, gateway.Routes{codeEcho: {Handle: echo}})
+	g := serve(t, gateway.Options{}, gateway.Service{OnClosed: func(*gateway.Conn) { ended.Add(1) }}, gateway.Routes{codeEcho: {Handle: echo}})
 	var wg sync.WaitGroup
 	const clients, each = 32, 200
 	for range clients {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -26,15 +25,8 @@ type Options struct {
 	Logger         zerolog.Logger
 
 	TLSMode          TLSMode       // default TLSDisabled
-	TLS              *tls.Config   // of the server; required unless TLS is disabled. GetConfigForClient lets it change
 	HandshakeTimeout time.Duration // from the first byte of TLS; default 10 s
 	MaxHandshakes    int           // that compute at once; default 32
-
-	// OnClosed, when set, is called once for each connection that has ended, on its actor's goroutine: it must not block.
-	OnClosed func(*Conn)
-	// OnTell, when set, is given what an actor tells a client through its connection (messages.ClientChannel); it must not
-	// block.
-	OnTell func(*Conn, any)
 }
 
 // Defaults returns the options with every zero field filled in.
@@ -79,9 +71,6 @@ func (o Options) Validate() error {
 		if c.value < c.least {
 			bad = append(bad, fmt.Errorf("%s is %d: at least %d", c.name, c.value, c.least))
 		}
-	}
-	if o.TLSMode != TLSDisabled && o.TLS == nil {
-		bad = append(bad, errors.New("TLS is missing: a certificate is needed"))
 	}
 	if len(bad) == 0 {
 		return nil

@@ -16,13 +16,16 @@ import (
 // Service is what a gateway's ports do. A gateway begins with that of Start; Suspend and Serve put another one in its place, while the ports
 // and the connections stay.
 type Service struct {
-	Ports    []Port // as many as the gateway has, in their order and with their names
-	TLS      *tls.Config
-	OnClosed func(*Conn)      // as Options.OnClosed
-	OnTell   func(*Conn, any) // as Options.OnTell
-	Relay    *Relay           // to whoever leads, of a node that does not; nil: this node serves everything
-	Beat     int              // the code of the request by which clients say who they are; 0: none
-	Bye      int              // the code of the one by which they take a part of that back; 0: none
+	Ports []Port      // as many as the gateway has, in their order and with their names
+	TLS   *tls.Config // of the server; required unless TLS is disabled. GetConfigForClient lets it change
+	// OnClosed, when set, is called once for each connection that has ended, on its actor's goroutine: it must not block.
+	OnClosed func(*Conn)
+	// OnTell, when set, is given what an actor tells a client through its connection (messages.ClientChannel); it must not
+	// block.
+	OnTell func(*Conn, any)
+	Relay  *Relay // to whoever leads, of a node that does not; nil: this node serves everything
+	Beat   int    // the code of the request by which clients say who they are; 0: none
+	Bye    int    // the code of the one by which they take a part of that back; 0: none
 }
 
 // relays tells whether a request is for whoever leads. By a heartbeat alone nobody takes this node for that one.

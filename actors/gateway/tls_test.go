@@ -14,8 +14,9 @@ import (
 	"github.com/actormq/actormq/actors/gateway"
 )
 
-func secured(mode gateway.TLSMode) gateway.Options {
-	return gateway.Options{TLSMode: mode, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, HandshakeTimeout: 100 * time.Millisecond}
+func secured(mode gateway.TLSMode) (gateway.Options, gateway.Service) {
+	return gateway.Options{TLSMode: mode, HandshakeTimeout: 100 * time.Millisecond},
+		gateway.Service{TLS: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
 
 func echoing() gateway.Routes {
@@ -23,7 +24,8 @@ func echoing() gateway.Routes {
 }
 
 func TestAHandshakeThatDoesNotGoOnIsCutOff(t *testing.T) {
-	g := start(t, secured(gateway.TLSPermissive), echoing())
+	opt, service := secured(gateway.TLSPermissive)
+	g := serve(t, opt, service, echoing())
 	for _, begun := range [][]byte{{0x16}, {0x16, 3, 1, 2, 0, 1}} {
 		p := dial(t, g)
 		p.write(begun)
@@ -35,9 +37,9 @@ func TestAHandshakeThatDoesNotGoOnIsCutOff(t *testing.T) {
 }
 
 func TestHandshakesTakeTurns(t *testing.T) {
-	opt := secured(gateway.TLSPermissive)
+	opt, service := secured(gateway.TLSPermissive)
 	opt.MaxHandshakes = 1
-	g := start(t, opt, echoing())
+	g := serve(t, opt, service, echoing())
 	for range 5 {
 		p := dial(t, g)
 		p.write([]byte{0x16})
@@ -55,9 +57,9 @@ func (mute) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestHandshakesThatDoNotGoOnHoldNobodyUp(t *testing.T) {
 	known := httptest.NewTLSServer(nil)
 	known.Close()
-	opt := secured(gateway.TLSEnforcing)
-	opt.MaxHandshakes, opt.HandshakeTimeout, opt.TLS.Certificates = 1, time.Hour, known.TLS.Certificates
-	g := start(t, opt, echoing())
+	opt, service := secured(gateway.TLSEnforcing)
+	opt.MaxHandshakes, opt.HandshakeTimeout, service.TLS.Certificates = 1, time.Hour, known.TLS.Certificates
+	g := serve(t, opt, service, echoing())
 	client := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // any certificate will do
 	for _, begin := range []func(*peer){
 		func(p *peer) { p.write([]byte{0x16}) },
@@ -83,7 +85,7 @@ func TestWithoutTLSAHelloIsNoFrame(t *testing.T) {
 }
 
 func TestTLSNeedsACertificate(t *testing.T) {
-	_, err := gateway.Start(nil, gateway.Options{TLSMode: gateway.TLSEnforcing})
+	_, err := gateway.Start(nil, gateway.Options{TLSMode: gateway.TLSEnforcing}, gateway.Service{})
 	require.ErrorIs(t, err, gateway.ErrOptions)
 	require.ErrorContains(t, err, "certificate")
 }

@@ -60,7 +60,7 @@ type Config struct {
 	SyncInterval time.Duration // between two times; default 10 s
 
 	Broker broker.Config
-	Limits edge.Options // OnClosed, OnTell and what is about TLS are the node's own
+	Limits edge.Options // TLSMode is the node's own
 	Tools  admin.Node
 
 	NoAutoCreateTopic bool   // autoCreateTopicEnable=false

@@ -234,16 +234,16 @@ func (n *Node) startNames() (err error) {
 // listen opens the ports; from here on requests come in.
 func (n *Node) listen() (err error) {
 	opt := n.cfg.Limits
-	opt.OnClosed, opt.OnTell = n.closed, tell
-	if opt.TLSMode = n.cfg.TLSMode; n.certs != nil {
-		opt.TLS = n.certs.Server()
-	}
+	opt.TLSMode = n.cfg.TLSMode
 	if n.ports, err = n.portsOf(); err != nil {
 		return err
 	}
 	n.guard(n.ports)
 	n.audit(n.ports)
-	s := edge.Service{Ports: n.ports, TLS: opt.TLS, OnClosed: n.closed, OnTell: tell, Relay: n.relay()}
+	s := edge.Service{Ports: n.ports, OnClosed: n.closed, OnTell: tell, Relay: n.relay()}
+	if n.certs != nil {
+		s.TLS = n.certs.Server()
+	}
 	if n.cfg.Door != nil || n.cfg.Group != nil { // else nobody is announced to another service, or to another node
 		s.Beat, s.Bye = remoting.RequestHeartbeat, remoting.RequestUnregisterClient
 	}

@@ -69,7 +69,7 @@ func (d *Door) serve(root *actor.RootContext, opt edge.Options, s edge.Service) 
 	if d != nil {
 		root = d.root
 	}
-	opened, err := edge.StartService(root, opt, s)
+	opened, err := edge.Start(root, opt, s)
 	if d != nil && err == nil {
 		d.edge = opened
 	}

@@ -95,9 +95,8 @@ func (t *Tools) timeSpan(r *gateway.Request) {
 	if !broker.Header(r, &h) {
 		return
 	}
-	topic, ok := t.b.Topics.Lookup(h.Topic)
+	topic, ok := t.topic(r, h.Topic)
 	if !ok {
-		r.Fail(remoting.ResponseTopicNotExist, "topic["+h.Topic+"] not exist")
 		return
 	}
 	answer := remoting.ConsumeTimeSpans{ConsumeTimeSpanSet: []remoting.ConsumeTimeSpan{}}

@@ -76,15 +76,23 @@ func (t *Tools) clear(ctx context.Context, topic string) error {
 	return err
 }
 
+// topic looks up the topic that a request is about; it refuses the request when there is none.
+func (t *Tools) topic(r *gateway.Request, name string) (metadata.TopicConfig, bool) {
+	topic, ok := t.b.Topics.Lookup(name)
+	if !ok {
+		r.Fail(remoting.ResponseTopicNotExist, "topic["+name+"] not exist")
+	}
+	return topic, ok
+}
+
 // topicStats answers 202: the range of each queue that is written to.
 func (t *Tools) topicStats(r *gateway.Request) {
 	var h remoting.TopicHeader
 	if !broker.Header(r, &h) {
 		return
 	}
-	topic, ok := t.b.Topics.Lookup(h.Topic)
+	topic, ok := t.topic(r, h.Topic)
 	if !ok {
-		r.Fail(remoting.ResponseTopicNotExist, "topic["+h.Topic+"] not exist")
 		return
 	}
 	answer := remoting.TopicStats{OffsetTable: map[remoting.MessageQueue]remoting.TopicOffset{}}

@@ -183,3 +183,26 @@ func (s *Store) markUnproven() {
 	}
 	s.opt.Logger.Warn().Int64("flushed", int64(flushed)).Msg("what lies behind the last good flush is copied to new files at the next start")
 }
+
+// failure keeps the first failure of a storage actor.
+type failure struct {
+	mu    sync.Mutex
+	cause error
+}
+
+// set notes a failure; it tells whether it was the first.
+func (f *failure) set(cause error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cause != nil {
+		return false
+	}
+	f.cause = cause
+	return true
+}
+
+func (f *failure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cause
+}

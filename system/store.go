@@ -296,26 +296,3 @@ func (s *Store) drain(ctx context.Context) error {
 	}
 	return s.cast.drain(ctx, end)
 }
-
-// failure keeps the first failure of a storage actor.
-type failure struct {
-	mu    sync.Mutex
-	cause error
-}
-
-// set notes a failure; it tells whether it was the first.
-func (f *failure) set(cause error) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.cause != nil {
-		return false
-	}
-	f.cause = cause
-	return true
-}
-
-func (f *failure) get() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.cause
-}

@@ -171,7 +171,7 @@ func TestProducers(t *testing.T) {
 	produce(t, k, c, "idc", "p")
 	produce(t, k, a, "ida", "p")
 	require.Len(t, k.Producers("p"), 3)
-	require.Equal(t, []string{"CLIENT_INNER_PRODUCER", "p"}, k.ProducerGroups())
+	require.Len(t, k.AllProducers(), 2)
 	require.Len(t, k.AllProducers()["CLIENT_INNER_PRODUCER"], 1)
 	require.Same(t, b, k.Producer("idb").Channel)
 	var asked []string
@@ -432,7 +432,6 @@ func TestConcurrentUse(t *testing.T) {
 	flush(t, k)
 	require.Nil(t, k.Consumers("g"))
 	require.Empty(t, k.AllProducers())
-	require.Empty(t, k.ProducerGroups())
 }
 
 func BenchmarkKeeper(b *testing.B) {

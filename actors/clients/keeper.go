@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -110,11 +109,6 @@ func (k *Keeper) AllProducers() map[string][]*messages.Client {
 		all[group] = g.clients
 	}
 	return all
-}
-
-// ProducerGroups are the online producer groups, sorted.
-func (k *Keeper) ProducerGroups() []string {
-	return slices.Sorted(maps.Keys(k.AllProducers()))
 }
 
 // Duplicates counts how often a connection has joined a consumer group in which another one had its client id, since the start.

@@ -102,32 +102,37 @@ type clusterNode struct {
 	first sync.Once
 }
 
-// runClusterNode runs a node of a cluster until the context ends; it cancels it then.
-func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f clusterFlags, conf *nodeconf.Config, log zerolog.Logger) error {
+// memberConfig is what the flags and the settings make of this node as a member of the cluster; its store is not in it.
+func (n *clusterNode) memberConfig() (c members.Config, err error) {
+	f, conf := n.flags, n.conf
 	if conf.Store.Role != messages.AsyncMaster {
-		return fmt.Errorf("%w: in a cluster the role is elected, brokerRole is %v", errCluster, conf.Store.Role)
+		return c, fmt.Errorf("%w: in a cluster the role is elected, brokerRole is %v", errCluster, conf.Store.Role)
 	}
 	if conf.Bridge.On() {
-		return fmt.Errorf("%w: its nodes have no bridge: set bridgeNamesrvAddr at a node of its own", errCluster)
+		return c, fmt.Errorf("%w: its nodes have no bridge: set bridgeNamesrvAddr at a node of its own", errCluster)
 	}
-	var etcd []string
-	if f.etcd != "" {
-		var err error
-		if etcd, err = etcdEndpoints(f.etcd); err != nil {
-			return err
-		}
-	}
-	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
-	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
-	c := members.Config{
+	c = members.Config{
 		Name: f.cluster, ID: f.nodeID, Nodes: nodesOf(f.join), Broker: conf.Gateway.Broker.Address,
-		Etcd: etcd, Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: log.With().Str("part", "cluster").Logger(),
+		Serve: n.serve, MinInSync: f.minInSync, Lease: f.lease, Logger: n.log.With().Str("part", "cluster").Logger(),
 	}
 	if c.Remote = conf.Remote.Advertise; c.Remote == "" {
 		c.Remote = conf.Remote.Listen
 	}
+	if f.etcd != "" {
+		c.Etcd, err = etcdEndpoints(f.etcd)
+	}
+	return c, err
+}
+
+// runClusterNode runs a node of a cluster until the context ends; it cancels it then.
+func runClusterNode(ctx context.Context, cancel func(), out io.Writer, f clusterFlags, conf *nodeconf.Config, log zerolog.Logger) error {
+	n := &clusterNode{flags: f, conf: conf, drain: make(chan time.Duration, 1), log: log}
+	n.ready = func(x *node) { fmt.Fprintf(out, "%s cluster=%s node=%s\n", x.ready(), f.cluster, f.nodeID) }
+	c, err := n.memberConfig()
+	if err != nil {
+		return err
+	}
 	c.Store, n.scrub = storeOptions(conf, log)
-	var err error
 	if n.trace, err = plugTracer(conf, &c.Store, log); err != nil {
 		return err
 	}

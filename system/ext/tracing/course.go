@@ -55,6 +55,9 @@ func (t *Tracer) run(ctx context.Context, s *system.Store) error {
 	for {
 		select {
 		case <-ctx.Done():
+			for range len(t.events) { // what had come before the stop: the log can still be read
+				c.take(<-t.events)
+			}
 			return nil
 		case e := <-t.events:
 			c.take(e)

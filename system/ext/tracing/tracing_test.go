@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +211,25 @@ func TestNobodyWaitsForTraces(t *testing.T) {
 		r.Stored(messages.PutResult{PhysicalOffset: at}, nil, time.Now())
 	}
 	require.EqualValues(t, 10, r.Dropped())
+}
+
+func TestWhatCameBeforeTheStopIsTraced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, system.SyncFlush)
+		defer r.end()
+		at := r.put(nil).PhysicalOffset
+		spans := tracetest.NewInMemoryExporter()
+		late := start(Config{Fraction: 1, Broker: "broker-a"}, sdk.NewSimpleSpanProcessor(spans))
+		const pulls = 20
+		for range pulls {
+			late.offer(event{kind: pulled, began: time.Now(), at: time.Now(), place: at, group: "billing"})
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, late.run(stopped, r.store))
+		require.Len(t, spans.GetSpans(), pulls)
+		require.NoError(t, late.Close(t.Context()))
+	})
 }
 
 func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {

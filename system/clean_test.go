@@ -323,6 +323,27 @@ func TestAnExpiredQueueKeepsItsOffsets(t *testing.T) {
 	})
 }
 
+// What fills the disk fast is not waited for: rounds begin when it is too full, and follow each other until it is not, in the first minute too.
+func TestADiskThatFillsFastIsRelievedAtOnce(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.CleanForcibly, opt.WarningPercent, opt.MaxUsedPercent = 50, 95, 45
+		s := openIn(t, opt)
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 40*seg)
+		sleep(time.Second)
+		disk.SetCapacity(used(t, disk) * 100 / 90)
+		sleep(10 * time.Second)
+		first, _ := s.LogRange()
+		require.Greater(t, int64(first), int64(13*seg), "more than a round")
+		require.EqualValues(t, s.Cleaning().Cleaned.Segments, s.Cleaning().Cleaned.Unexpired)
+		require.LessOrEqual(t, usage(t, disk).UsedPercent(), 51)
+		require.Less(t, int64(first), int64(30*seg), "and no more than brings it down")
+		disk.SetCapacity(0)
+		closeIn(t, s)
+	})
+}
+
 // Expired files are kept while a group has not read them, up to a limit of the disk's use.
 func TestUnreadFilesAreKeptUntilTheDiskIsTooFull(t *testing.T) {
 	fixture.Bubble(t, func(t *testing.T) {

@@ -22,11 +22,13 @@ import (
 )
 
 // used is how many bytes a disk holds.
-func used(t *testing.T, disk *memfs.Disk) int64 {
+func used(t *testing.T, disk *memfs.Disk) int64 { t.Helper(); return usage(t, disk).UsedBytes }
+
+func usage(t *testing.T, disk *memfs.Disk) vfs.Usage {
 	t.Helper()
 	u, err := disk.Usage("store")
 	require.NoError(t, err)
-	return u.UsedBytes
+	return u
 }
 
 // producer notes what it has been promised.

@@ -97,6 +97,8 @@ type Actor struct {
 	cause    error                            // what OnFull was told last
 	said     time.Time                        // when the log was told last
 	asked    int                              // rounds that a CleanNow still lasts
+	tight    bool                             // a file system was so full that files go before they expire
+	more     bool                             // the last round took as many segments as a round may
 
 	status atomic.Pointer[Status]
 }
@@ -255,10 +257,22 @@ func (a *Actor) checked(m checked) {
 	}
 	a.tellBallast(m)
 	a.judge()
+	a.relieve()
 	a.show()
 	if a.recheck {
 		a.check()
 	}
+}
+
+// relieve begins a round as soon as a file system is too full, and the next one while a round was not enough: in the time between rounds
+// a producer writes more than a round deletes.
+func (a *Actor) relieve() {
+	tight := a.cfg.Policy.tight(a.disks)
+	if tight && (a.more || !a.tight) {
+		a.more = false
+		a.clean()
+	}
+	a.tight = tight
 }
 
 // tellBallast logs what was done to the ballast; that it can't be done, once while that lasts.
@@ -328,6 +342,7 @@ func (a *Actor) cleaned(m cleaned) {
 	if m.err != nil {
 		a.cfg.Logger.Error().Err(m.err).Msg("cleaning failed; it is tried again")
 	}
+	a.more = m.err == nil && a.round.all
 	a.show()
 	a.check()
 	switch {

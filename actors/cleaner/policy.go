@@ -133,6 +133,11 @@ func (p Policy) due(s Situation) string {
 	return ""
 }
 
+// tight tells whether a file system is so full that files go before they expire.
+func (p Policy) tight(disks []DiskUse) bool {
+	return p.Forced && slices.ContainsFunc(disks, func(d DiskUse) bool { return d.percent() > max(p.MaxUsed, p.CleanForcibly) })
+}
+
 // expired tells whether all of a segment has.
 func (p Policy) expired(seg OldSegment, now time.Time) bool {
 	return now.Sub(time.UnixMilli(seg.NewestMs)) >= p.Reserved && !seg.Kept

@@ -11,7 +11,7 @@ import (
 )
 
 // maxKeys bounds what is kept for the index while the log is scanned, 24 bytes each; records behind are read again.
-const maxKeys = 4 << 20
+const maxKeys = 8 << 20
 
 // keptKeys are the keys of scanned records, for an index that is going to lack them: without them the log would be read twice.
 type keptKeys struct {

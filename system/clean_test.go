@@ -339,6 +339,12 @@ func TestADiskThatFillsFastIsRelievedAtOnce(t *testing.T) {
 		require.EqualValues(t, s.Cleaning().Cleaned.Segments, s.Cleaning().Cleaned.Unexpired)
 		require.LessOrEqual(t, usage(t, disk).UsedPercent(), 51)
 		require.Less(t, int64(first), int64(30*seg), "and no more than brings it down")
+
+		disk.SetCapacity(used(t, disk) * 100 / 52) // as full as it was, but nothing that may go
+		sleep(5 * time.Second)
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 60*seg)
+		sleep(5 * time.Second)
+		require.LessOrEqual(t, usage(t, disk).UsedPercent(), 51, "what could not go a second ago can now")
 		disk.SetCapacity(0)
 		closeIn(t, s)
 	})

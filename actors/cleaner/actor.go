@@ -97,8 +97,8 @@ type Actor struct {
 	cause    error                            // what OnFull was told last
 	said     time.Time                        // when the log was told last
 	asked    int                              // rounds that a CleanNow still lasts
-	tight    bool                             // a file system was so full that files go before they expire
-	more     bool                             // the last round took as many segments as a round may
+	failed   bool                             // the last round has
+	due      bool                             // a second has gone by: a round may begin before its time
 
 	status atomic.Pointer[Status]
 }
@@ -164,6 +164,7 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.timers[0] = a.self.After(a.cfg.Interval, cleanTick{})
 		a.clean()
 	case checkTick:
+		a.due = true
 		a.check()
 	case leftTick:
 		if !a.cleaning {
@@ -264,15 +265,13 @@ func (a *Actor) checked(m checked) {
 	}
 }
 
-// relieve begins a round as soon as a file system is too full, and the next one while a round was not enough: in the time between rounds
-// a producer writes more than a round deletes.
+// relieve begins a round while a file system is too full: in the time between rounds a producer writes more than a round deletes, and
+// what could not go a second ago, as it was not durable, can now. What has failed waits for its time, and so does a cleaner of the user's.
 func (a *Actor) relieve() {
-	tight := a.cfg.Policy.tight(a.disks)
-	if tight && (a.more || !a.tight) {
-		a.more = false
+	if a.due && !a.failed && a.cfg.Decide == nil && a.cfg.Policy.tight(a.disks) {
 		a.clean()
 	}
-	a.tight = tight
+	a.due = false
 }
 
 // tellBallast logs what was done to the ballast; that it can't be done, once while that lasts.
@@ -342,7 +341,7 @@ func (a *Actor) cleaned(m cleaned) {
 	if m.err != nil {
 		a.cfg.Logger.Error().Err(m.err).Msg("cleaning failed; it is tried again")
 	}
-	a.more = m.err == nil && a.round.all
+	a.failed = m.err != nil
 	a.show()
 	a.check()
 	switch {

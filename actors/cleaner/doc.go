@@ -12,8 +12,8 @@
 // expires by the store time of its newest record, not by the file's time (weakness W19 of the original). Expired segments
 // go in the hours of deleteWhen, when a file system is fuller than diskMaxUsedSpaceRatio, and when somebody asks;
 // segments that have not expired go only above diskSpaceCleanForciblyRatio, and no more of them than bring it down again, or two
-// when the log's file system has no room for the next segment. Such a round begins as soon as a file system is that full, and the next one
-// when it was not enough: a producer may write more in cleanResourceInterval than a round deletes. How full it is says the file system alone: a part that finds no
+// when the log's file system has no room for the next segment. Such rounds begin as soon as a file system is that full, a second apart: a
+// producer may write more in cleanResourceInterval than a round deletes. How full it is says the file system alone: a part that finds no
 // room for another reason (a quota, no inodes) has what is expired deleted, and nothing else. With keepUnreadMessages a segment that has
 // expired stays while a consumer group has not read all of it, unless a file system is fuller than keepUnreadMaxUsedSpaceRatio, or has no
 // room for the next segment. At most ten go in a round, oldest first, never the last one, and never what is not dispatched or not durable.

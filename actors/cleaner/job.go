@@ -38,7 +38,6 @@ type round struct {
 	failed  time.Time               // of the last attempt to delete a file
 	raised  messages.PhysicalOffset // the queues' minimums are those of a log that begins here
 	min     messages.PhysicalOffset // queue and index files too
-	all     bool                    // as many segments were deleted as a round may
 
 	done Cleaned
 }
@@ -64,7 +63,6 @@ func (r *round) run(ctx context.Context) error {
 	topics, err := r.topics(ctx)
 	errs = append(errs, err, r.markUnread(topics))
 	plan, err := r.decide(ctx)
-	r.all = plan.Delete == maxRound
 	if plan.Delete > 0 {
 		err = errors.Join(err, r.delete(ctx, plan))
 	}

@@ -63,8 +63,8 @@ RATE, CPU = "drained_msgs_per_s", "cpu_us_per_msg"
 BURST = {"actormq": "--warmup 0.5 --settle 4 --opt warmMapedFileEnable=true", "stock": "--settle 4", "tuned": "--settle 4", "nats": "", "bare": "-burst"}
 
 # The same bytes in the same time: a body of 1 KB takes 1,240 in the log, its queue and the index. A minute is more than 50 GB: either side
-# deletes its oldest files as it goes on, the store those above half of the disk, the loop all but eight.
-SUSTAINED = {"actormq": "--opt diskSpaceCleanForciblyRatio=0.5 --opt cleanResourceInterval=1000", "raw": "-body 1240 -keep 8"}
+# deletes its oldest files as it goes on, the store all that are dispatched and durable, the loop all but eight.
+SUSTAINED = {"actormq": "--opt diskMaxUsedSpaceRatio=10 --opt diskSpaceCleanForciblyRatio=0.1 --opt cleanResourceInterval=1000", "raw": "-body 1240 -keep 8"}
 
 # 30,000 folders and files are made behind the first messages of as many queues, for some ten seconds: the row is about what comes then.
 TOUCHED = {"actormq": "--settle 20"}

@@ -1,13 +1,9 @@
 package index
 
-import (
-	"slices"
-
-	"github.com/actormq/actormq/messages"
-)
+import "github.com/actormq/actormq/messages"
 
 // Keys are the keys of records, hashed, in the order in which they were added. One goroutine may make them while another one uses the
-// set that they are for: see Set.BuildKeys.
+// set that they are for: see Packed.
 type Keys struct {
 	all  []hashedKey
 	of   int32  // number of the record that keys are added of
@@ -28,11 +24,11 @@ func (k *Keys) Add(topic []byte, uniqKey, keys string, at messages.PhysicalOffse
 	return len(k.all) > before
 }
 
-// Take returns the keys that were added, in memory of their own, and begins anew.
-func (k *Keys) Take() Keys {
-	all := Keys{all: slices.Clone(k.all)}
+// Take returns the keys that were added, packed in memory of their own, and begins anew.
+func (k *Keys) Take() Packed {
+	p := pack(k.all)
 	k.clear()
-	return all
+	return p
 }
 
 // Len is the number of keys.

@@ -166,16 +166,20 @@ func (s *Set) Build(records []messages.DispatchRequest) (done int, err error) {
 }
 
 // BuildKeys indexes records by their keys, which come in the order of the log and behind everything that is indexed.
-func (s *Set) BuildKeys(k *Keys) error {
+func (s *Set) BuildKeys(p *Packed) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	for rest := k.all; len(rest) > 0; {
-		n := min(together, len(rest))
-		if _, err := s.putAll(rest[:n]); err != nil {
-			return err
+	for i := range p.parts {
+		part := &p.parts[i]
+		for rest := part.keys; len(rest) > 0; {
+			n := min(together, len(rest))
+			s.keys.all = part.unpack(s.keys.all[:0], rest[:n])
+			if _, err := s.putAll(s.keys.all); err != nil {
+				return err
+			}
+			rest = rest[n:]
 		}
-		rest = rest[n:]
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ type stretch struct {
 	storeMs int64 // of the last record
 	seen    []seenQueue
 	odd     []oddRecord
-	keys    index.Keys
+	keys    index.Packed
 	indexed int64 // records that have keys
 }
 

@@ -42,14 +42,16 @@ func TestAStretchIsLetGoOnceItIsTaken(t *testing.T) {
 	p, key := scanning(t, aheadLimits{}), messages.QueueKey{Topic: "T"}
 	s := &stretch{to: 2, seen: []seenQueue{{key: key, end: 3}}, odd: []oddRecord{{queue: &glimpse{unitWindow: unitWindow{key: key}}}}}
 	p.judge.dropQueue(p.judge.verdicts.of([]byte("T"), 0), errNoRecord) // there is nothing to be said of the odd one
-	require.True(t, s.keys.Add([]byte("T"), "u", "", 1, 1))
+	var keys index.Keys
+	require.True(t, keys.Add([]byte("T"), "u", "", 1, 1))
+	s.keys = keys.Take()
 	require.NoError(t, p.take(s))
-	require.Equal(t, []*index.Keys{&s.keys}, p.kept.all)
+	require.Equal(t, []*index.Packed{&s.keys}, p.kept.all)
 	require.Empty(t, s.seen)
 	require.Empty(t, s.odd)
 }
 
-// A record may have some ten thousand keys of one letter: in memory they are twelve times as long as in the log.
+// A record may have some ten thousand keys of one letter: in memory they are twelve times as long as in the log, six once they are packed.
 func TestAStretchOfManyKeysEnds(t *testing.T) {
 	p := scanning(t, aheadLimits{})
 	properties := []byte(messages.PropertiesOf(map[string]string{messages.PropertyKeys: strings.Repeat("a ", 16_000)}))

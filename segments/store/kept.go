@@ -10,15 +10,18 @@ import (
 	"github.com/actormq/actormq/segments/record"
 )
 
-// maxKeys bounds what is kept for the index while the log is scanned, 24 bytes each; records behind are read again.
+// maxKeys bounds what is kept for the index while the log is scanned, 12 bytes each; records behind are read again.
 const maxKeys = 8 << 20
+
+// maxOwn is how many of them the walk has before it packs them.
+const maxOwn = 1 << 16
 
 // keptKeys are the keys of scanned records, for an index that is going to lack them: without them the log would be read twice.
 type keptKeys struct {
 	from, to messages.PhysicalOffset // of all records in [from, to); from is negative: none are kept
-	all      []*index.Keys           // in the order of the log
+	all      []*index.Packed         // in the order of the log
 	records  int64                   // that have keys
-	own      *index.Keys             // those that the walk has met since the last stretch
+	own      index.Keys              // those that the walk has met since then
 	count    int
 	limit    int
 	full     atomic.Bool
@@ -48,10 +51,6 @@ func (k *keptKeys) walked(it *Item) {
 		return
 	}
 	if it.Kind == ItemRecord && k.wants(&it.Record) {
-		if k.own == nil {
-			k.own = &index.Keys{}
-			k.all = append(k.all, k.own)
-		}
 		r := &it.Record
 		before := k.own.Len()
 		keys, uniqKey, _ := messages.ViewProperties(r.Properties).Dispatched()
@@ -59,14 +58,25 @@ func (k *keptKeys) walked(it *Item) {
 			k.records++
 		}
 		k.count += k.own.Len() - before
+		if k.own.Len() >= maxOwn {
+			k.packOwn()
+		}
 	}
 	k.to = it.To
 	k.full.Store(k.count >= k.limit)
 }
 
+// packOwn packs what the walk has met.
+func (k *keptKeys) packOwn() {
+	if k.own.Len() > 0 {
+		own := k.own.Take()
+		k.all = append(k.all, &own)
+	}
+}
+
 // take notes what a stretch has met.
 func (k *keptKeys) take(s *stretch) {
-	k.own = nil
+	k.packOwn()
 	if k.from < 0 || s.to <= k.from || k.full.Load() {
 		return
 	}
@@ -97,6 +107,7 @@ func (d *dispatcher) putKept(p *Plan) error {
 	if k.records > 0 {
 		d.firstIndexed = min(d.firstIndexed, k.from)
 	}
+	k.packOwn()
 	for i, keys := range k.all {
 		if d.Index == nil {
 			break

@@ -16,7 +16,7 @@ func (m AwaitDispatched) Refuse(cause error) { m.Answer.Refuse(cause) }
 
 // FlushQueues asks a queue builder to make every unit durable that is in its queues. The answer is the store timestamp in
 // ms of the last record that is built, 0 when there was none; the flusher is told it by QueuesFlushed before, unless a
-// queue is just being rebuilt.
+// queue lacks units.
 //
 // Sender: stop. Receiver: a queue builder. Bound: one for each caller that waits.
 type FlushQueues struct {

@@ -109,8 +109,8 @@ func (s *Store) noteExpired(ctx context.Context, below map[string]messages.Physi
 	return s.files.TopicsExpired(below)
 }
 
-// noteUnwritten notes where queues go on that are not durable, as there is no room, when all of their records are in front of a place and about to go:
-// nothing else would tell after a crash.
+// noteUnwritten notes where queues go on that are not durable, as there is no room, or that lack units, when all of their records are in front of a place
+// and about to go: nothing else would tell the next start.
 func (s *Store) noteUnwritten(ctx context.Context, below messages.PhysicalOffset) error {
 	if s.readOnly != nil || len(s.unwritten(below)) == 0 {
 		return nil
@@ -127,12 +127,12 @@ func (s *Store) noteUnwritten(ctx context.Context, below messages.PhysicalOffset
 	return s.files.OffsetsKept(next)
 }
 
-// unwritten is where queues go on that are not durable, and whose records are all in front of a place.
+// unwritten is where queues go on that are not durable, or lack units, and whose records are all in front of a place.
 func (s *Store) unwritten(below messages.PhysicalOffset) map[messages.QueueKey]messages.QueueOffset {
 	next := map[messages.QueueKey]messages.QueueOffset{}
 	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if end := q.PhysicalEnd(); end >= 0 && end <= below && !q.Durable() {
-			next[key] = q.Max()
+		if at, end := q.GoesOn(); end >= 0 && end <= below && (!q.Durable() || q.Lacks()) {
+			next[key] = at
 		}
 	})
 	return next
@@ -277,8 +277,8 @@ func (s *Store) DeleteExpiredQueues(ctx context.Context) error {
 	least := s.log.Min()
 	expired := map[messages.QueueKey]messages.QueueOffset{}
 	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if end := q.PhysicalEnd(); end >= 0 && end <= least && key.Topic != messages.TopicSchedule {
-			expired[key] = q.Max()
+		if at, end := q.GoesOn(); end >= 0 && end <= least && key.Topic != messages.TopicSchedule {
+			expired[key] = at
 		}
 	})
 	if len(expired) == 0 {

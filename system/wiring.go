@@ -331,6 +331,6 @@ func (s *Store) queueOffsets() (map[messages.QueueKey]messages.QueueOffset, erro
 		return nil, err
 	}
 	table := make(map[messages.QueueKey]messages.QueueOffset, s.queues.Len())
-	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { table[key] = q.Max() })
+	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { table[key], _ = q.GoesOn() })
 	return table, nil
 }

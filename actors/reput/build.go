@@ -101,7 +101,8 @@ func (a *QueueBuilder) buildOne(r *messages.DispatchRequest, st *queueState) {
 	}
 	*last = st
 	if st.repair != nil {
-		return // in the log: the repair finds it
+		st.lacks(r.QueueOffset+1, r.End())
+		return
 	}
 	if err := a.appendUnit(st, r); err != nil {
 		a.misfit(st, r, err)

@@ -129,8 +129,9 @@ type QueueBuilder struct {
 	held      []*messages.Delivery
 	arrivals  [][]messages.Arrival // by listener
 	flush     flushState
-	repairs   []*queueState // queues that lack units
-	scanning  bool          // for the first of repairs; after a DestroyQueue perhaps for one that is gone
+	repairs   []*queueState              // queues that lack units, and are being read again
+	stuck     map[messages.QueueKey]bool // queues that lack units which the log does not hold
+	scanning  bool                       // for the first of repairs; after a DestroyQueue perhaps for one that is gone
 	failed    error
 	lastPanic time.Time
 }
@@ -151,6 +152,7 @@ func NewQueueBuilder(cfg QueueConfig) *QueueBuilder {
 	cfg = cfg.withDefaults()
 	return &QueueBuilder{
 		cfg: cfg, built: cfg.Built, queues: map[messages.QueueKey]*queueState{}, reborn: map[string]bool{},
+		stuck:    map[messages.QueueKey]bool{},
 		arrivals: make([][]messages.Arrival, len(cfg.Listeners)),
 		flush:    flushState{thorough: time.Now(), pause: cfg.Interval},
 	}

@@ -284,6 +284,41 @@ func TestALostRecordStopsItsQueueUntilTheLogIsMended(t *testing.T) {
 	r.verify(r.table, r.w.want)
 }
 
+// What a queue lacks expires before it is read again: its offsets go on behind that all the same.
+func TestAQueueWhoseMissingRecordsExpireGoesOnBehindThem(t *testing.T) {
+	r := newRig(t, 4096)
+	key := messages.QueueKey{Topic: "T"}
+	var last messages.DispatchRequest
+	for range 5 {
+		last = r.w.put(messages.Message{Topic: key.Topic})
+	}
+	lost := r.w.want[2]
+	clear(r.w.bytes(lost.PhysicalOffset)[:lost.SizeBytes])
+	r.w.fill(70)
+	r.start().all()
+	require.Equal(t, messages.QueueGap, receive(t, r.problems).Kind)
+	require.Equal(t, messages.QueueStuck, receive(t, r.problems).Kind)
+	q := r.table.Lookup(key)
+	require.EqualValues(t, 2, q.Max())
+	next, end := q.GoesOn()
+	require.Equal(t, []any{messages.QueueOffset(5), last.End(), true}, []any{next, end, q.Lacks()})
+	r.flush()
+	require.Empty(t, r.told.ch, "the checkpoint does not say that the queues have everything")
+
+	r.w.log.DropFirst(r.w.log.End()).Retire(func(err error) { require.NoError(t, err) })
+	require.Greater(t, r.w.log.Min(), last.PhysicalOffset)
+	got, err := r.rebuild(key)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, got)
+	require.Equal(t, messages.QueueRebuilt, receive(t, r.problems).Kind)
+	q = r.table.Lookup(key)
+	require.Equal(t, []any{messages.QueueOffset(5), messages.QueueOffset(5), false}, []any{q.Min(), q.Max(), q.Lacks()})
+	r.w.put(messages.Message{Topic: key.Topic})
+	r.all()
+	require.EqualValues(t, 6, q.Max())
+	require.Empty(t, r.problems)
+}
+
 func TestAQueueWithoutALogCannotBeRebuilt(t *testing.T) {
 	r := newRig(t, 1<<20)
 	r.w.fill(24)

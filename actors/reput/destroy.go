@@ -14,18 +14,22 @@ func (a *QueueBuilder) destroy(m messages.DestroyQueue) {
 		return
 	}
 	q := a.cfg.Table.Lookup(m.Queue)
-	if q == nil || m.Below > 0 && q.PhysicalEnd() > m.Below {
+	if q == nil {
 		m.Answer.Complete(struct{}{}, nil)
 		return
 	}
-	end := q.Max()
+	next, end := q.GoesOn()
+	if m.Below > 0 && end > m.Below {
+		m.Answer.Complete(struct{}{}, nil)
+		return
+	}
 	if st := a.queues[m.Queue]; st != nil {
 		a.forget(st)
 	}
 	err := q.Destroy()
 	if err == nil && m.KeepRange {
 		if q, err = a.cfg.Table.Create(m.Queue); err == nil {
-			err = q.Begin(end)
+			err = q.Begin(next)
 		}
 	}
 	m.Answer.Complete(struct{}{}, err)
@@ -54,7 +58,7 @@ func (a *QueueBuilder) destroyTopic(m messages.DestroyTopic) {
 		}
 		err := q.Destroy()
 		if errs = append(errs, err); err == nil && st != nil && st.repair != nil {
-			errs = append(errs, a.readFrom(q.Key(), m.Below))
+			errs = append(errs, a.readFrom(st, m.Below))
 		}
 	}
 	a.scanNext()
@@ -63,12 +67,15 @@ func (a *QueueBuilder) destroyTopic(m messages.DestroyTopic) {
 
 // readFrom reads what a deleted queue has become from the log: while it was under repair nothing was put into it, so its topic's new
 // life may have begun unnoticed.
-func (a *QueueBuilder) readFrom(key messages.QueueKey, from messages.PhysicalOffset) error {
-	st, err := a.state(key)
+func (a *QueueBuilder) readFrom(old *queueState, from messages.PhysicalOffset) error {
+	st, err := a.state(old.key)
 	if err != nil {
 		return err
 	}
 	st.repair = &repair{}
+	if old.repair.end > from {
+		st.lacks(old.repair.next, old.repair.end)
+	}
 	if a.queueRepair(st); a.cfg.Log != nil {
 		st.repair.from = max(st.repair.from, from)
 	}
@@ -91,6 +98,7 @@ func (a *QueueBuilder) beginAnew(st *queueState, r *messages.DispatchRequest) er
 // forget drops what is known of a queue that is being deleted.
 func (a *QueueBuilder) forget(st *queueState) {
 	delete(a.queues, st.key)
+	delete(a.stuck, st.key)
 	a.forgetMet()
 	a.flush.forget(st)
 	if st.repair != nil {

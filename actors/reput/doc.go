@@ -34,9 +34,12 @@
 //
 // It never puts a unit at another place than its own. At a gap the queue stops growing, and what it lacks is read from the
 // log again, on a goroutine of its own, until it has caught up; when the log does not hold it, the queue is stuck, which
-// concerns no other queue (Config.OnProblem). Appending is memory; on a timer the tails are written and synced on a
-// goroutine of their own, and the flusher is told only what is durable. A failed write loses nothing and is tried again,
-// with longer and longer pauses; when too much waits to be written no more batches are taken. A failed sync is final.
+// concerns no other queue (Config.OnProblem). While a queue lacks units the flusher is told nothing, so that a start after a
+// crash finds it, and the queue says where it goes on (Queue.GoesOn), for what it lacks may expire; then it begins there.
+//
+// Appending is memory; on a timer the tails are written and synced on a goroutine of their own, and the flusher is told only
+// what is durable. A failed write loses nothing and is tried again, with longer and longer pauses; when too much waits to be
+// written no more batches are taken. A failed sync is final.
 //
 // # Panics
 //

@@ -131,7 +131,7 @@ func (a *QueueBuilder) startFlush(thorough bool) {
 			return enough
 		})
 	}
-	job.all = len(f.dirty) == 0 && len(a.repairs) == 0
+	job.all = len(f.dirty) == 0 && a.whole()
 	for _, st := range job.states {
 		st.dirty = false
 	}
@@ -274,7 +274,7 @@ func (a *QueueBuilder) countPending() {
 
 // tellFlusher says what is durable, unless a queue lacks units meanwhile: after a crash they must be found again.
 func (a *QueueBuilder) tellFlusher(ms int64) {
-	if len(a.repairs) > 0 || ms == a.flush.toldMs {
+	if !a.whole() || ms == a.flush.toldMs {
 		return
 	}
 	a.flush.toldMs = ms

@@ -22,6 +22,8 @@ var ErrStuck = errors.New("the log does not hold what the queue lacks")
 // is built; then the queue grows with the others again.
 type repair struct {
 	from    messages.PhysicalOffset // everything below has been looked at
+	next    messages.QueueOffset    // of the record behind the last one that was dispatched meanwhile; 0: none was
+	end     messages.PhysicalOffset // of that last one
 	waiting []messages.RebuildQueue
 }
 
@@ -57,7 +59,17 @@ func (a *QueueBuilder) startRepair(st *queueState, r *messages.DispatchRequest, 
 		Kind: messages.QueueGap, Queue: st.key, QueueOffset: r.QueueOffset, PhysicalOffset: r.PhysicalOffset, Err: err,
 	})
 	st.repair = &repair{}
+	st.lacks(r.QueueOffset+1, r.End())
 	a.queueRepair(st)
+}
+
+// lacks notes of a queue under repair a record that it does not take now. The repair finds it in the log, unless it expires before: then nothing but
+// this tells where the queue goes on.
+func (st *queueState) lacks(next messages.QueueOffset, end messages.PhysicalOffset) {
+	if end > st.repair.end { // else a batch comes again
+		st.repair.next, st.repair.end = next, end
+		st.queue.Lack(next, end)
+	}
 }
 
 // rebuild begins to read what a queue lacks because somebody asks for it.
@@ -89,6 +101,9 @@ func (a *QueueBuilder) queueRepair(st *queueState) {
 	}
 	st.repair.from = max(st.queue.PhysicalEnd(), a.cfg.Log.Min(), 0)
 }
+
+// whole tells whether no queue lacks units.
+func (a *QueueBuilder) whole() bool { return len(a.repairs)+len(a.stuck) == 0 }
 
 func (a *QueueBuilder) unqueue(st *queueState) {
 	a.repairs = slices.DeleteFunc(a.repairs, func(other *queueState) bool { return other == st })
@@ -204,8 +219,19 @@ func (a *QueueBuilder) goOn(st *queueState, m scanned) {
 
 // healed lets a queue grow again. Whoever waits for it is told last, when nothing more changes.
 func (a *QueueBuilder) healed(st *queueState) {
+	if next, end := st.queue.GoesOn(); st.queue.Lacks() && end <= a.cfg.Log.Min() { // what it lacks has expired
+		if st = a.replaced(st, -1); st == nil {
+			return
+		}
+		if err := st.queue.Begin(next); err != nil {
+			a.stick(st, -1, err)
+			return
+		}
+	}
 	end, waiting := st.queue.Max(), st.repair.waiting
 	st.repair = nil
+	st.queue.Lack(0, -1)
+	delete(a.stuck, st.key)
 	a.unqueue(st)
 	if end == 0 { // the log holds nothing of it: it need not be there
 		a.forget(st)
@@ -223,6 +249,7 @@ func (a *QueueBuilder) healed(st *queueState) {
 func (a *QueueBuilder) stick(st *queueState, at messages.PhysicalOffset, cause error) {
 	err := errors.Join(ErrStuck, cause)
 	st.repair.refuse(err)
+	a.stuck[st.key] = true
 	a.unqueue(st)
 	a.report(messages.QueueProblem{
 		Kind: messages.QueueStuck, Queue: st.key, QueueOffset: st.queue.Max(), PhysicalOffset: at, Err: err,
@@ -253,6 +280,7 @@ func (a *QueueBuilder) replaced(st *queueState, at messages.PhysicalOffset) *que
 	if next.queue, err = a.cfg.Table.Create(st.key); err != nil {
 		panic("BUG: a queue that was there cannot be made: " + err.Error())
 	}
+	next.queue.Lack(next.repair.next, next.repair.end)
 	a.flush.forget(st)
 	a.forgetMet()
 	a.queues[st.key] = next

@@ -23,6 +23,8 @@ type Queue struct {
 	written  atomic.Int64 // units below it are in the files
 	unsynced atomic.Bool  // something in the files is not durable yet
 	told     atomic.Bool  // of damage
+	lackNext atomic.Int64 // see Lack; 0: it lacks nothing
+	lackEnd  atomic.Int64 // stored before lackNext
 
 	io      sync.Mutex  // orders what touches files and the fields below
 	begin   int64       // queue offset of the first unit that the files and the memory hold

@@ -125,9 +125,11 @@ func (s *Store) endsAt(end messages.PhysicalOffset) bool {
 	return err == nil && empty
 }
 
-// damaged tells whether a queue or an index file is known to be damaged.
+// damaged tells whether a queue or an index file is known to be damaged, or a queue ends in front of where it was noted to go on.
 func (s *Store) damaged() bool {
 	found := s.Index != nil && len(s.Index.Damaged()) > 0
-	s.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) { found = found || q.Damaged() != nil })
+	s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
+		found = found || q.Damaged() != nil || q.Max() < s.floors.next(key)
+	})
 	return found
 }

@@ -202,6 +202,9 @@ func (s *Store) settle() error {
 	if err := errors.Join(s.syncQueues(nil), s.syncIndex()); err != nil {
 		return err
 	}
+	if err := s.noteLacking(); err != nil {
+		return err
+	}
 	if err := s.saveCheckpoint(); err != nil {
 		return err
 	}

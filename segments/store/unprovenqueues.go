@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
 )
 
 // errUnproven is why a queue is built again from a place on that nobody has found wrong.
@@ -27,4 +28,19 @@ func (s *Store) queuesUnproven(from messages.PhysicalOffset, cause error) {
 	if err := s.queueDoubt.mark(from, cause); err != nil && s.options.OnUnmarked != nil {
 		s.options.OnUnmarked(errors.Join(err, cause))
 	}
+}
+
+// errLacking is what the marker says of queues that were under repair.
+var errLacking = errors.New("a consume queue lacked units when the store was closed")
+
+// noteLacking has the next start build from the log what queues still lack, as a clean stop says that they have everything. Where they go on when it has
+// left the log is noted already.
+func (s *Store) noteLacking() error {
+	var errs []error
+	s.Queues.Each(func(_ messages.QueueKey, q *consumequeue.Queue) {
+		if _, end := q.GoesOn(); q.Lacks() && end > s.Log.Min() {
+			errs = append(errs, s.queueDoubt.mark(q.PhysicalEnd(), errLacking))
+		}
+	})
+	return errors.Join(errs...)
 }

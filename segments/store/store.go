@@ -40,8 +40,9 @@ type Store struct {
 	indexDoubt doubt
 	unwritten  bool // the disk was full: not all that recovery has built is in the files
 
-	indexDurable bool // all of the index, by the last sync
-	furtherNoted bool // the marker of further queues is there
+	indexDurable bool         // all of the index, by the last sync
+	indexOwed    func() error // marks the index, for which there was no room; nil: it is marked, or need not be
+	furtherNoted bool         // the marker of further queues is there
 
 	generation int64 // of the last clean stop
 	lock       io.Closer
@@ -207,6 +208,11 @@ func (s *Store) settle() error {
 	}
 	if err := s.saveCheckpoint(); err != nil {
 		return err
+	}
+	if s.indexOwed != nil { // without that `abort` has to stay: then the next start believes of the index what the checkpoint vouches for
+		if err := s.indexOwed(); err != nil {
+			return err
+		}
 	}
 	if err := s.saveCleanStop(); err != nil && !errors.Is(err, vfs.ErrNoSpace) { // without it the next start reads the log
 		return err

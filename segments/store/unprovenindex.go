@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 
+	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/vfs"
 )
 
@@ -54,22 +55,27 @@ func (s *Store) noteUnused(p *Plan) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	if err = s.indexDoubt.mark(p.Index.Doubt, errIndexing); errors.Is(err, vfs.ErrNoSpace) {
-		return nil // who does without an index gets the store all the same
-	}
+	_, err = s.markIndex(p.Index.Doubt, errIndexing) // who does without an index gets the store also without room
 	return err
+}
+
+// markIndex marks the index as unproven from a record on. Without room for that the stop owes it, and is none that counts as clean if it has none either.
+func (s *Store) markIndex(from messages.PhysicalOffset, cause error) (noRoom, err error) {
+	mark := func() error { return s.indexDoubt.mark(from, cause) }
+	if err = mark(); errors.Is(err, vfs.ErrNoSpace) {
+		s.indexOwed = mark
+		return err, nil
+	}
+	return nil, err
 }
 
 // indexUnproven notes that a sync of the index has failed that is given up for that.
 func (s *Store) indexUnproven(cause error) error {
-	err := s.indexDoubt.mark(0, cause)
-	if !errors.Is(err, vfs.ErrNoSpace) {
-		return err
+	noRoom, err := s.markIndex(0, cause)
+	if noRoom != nil && s.options.OnUnmarked != nil {
+		s.options.OnUnmarked(errors.Join(noRoom, cause))
 	}
-	if s.options.OnUnmarked != nil {
-		s.options.OnUnmarked(errors.Join(err, cause))
-	}
-	return nil
+	return err
 }
 
 // settleIndex takes the marker away once all of the index is durable.

@@ -21,6 +21,8 @@ var (
 	ErrAboveMax = errors.New("queue offset above the maximum")
 	// ErrChanged: the queue was cut or deleted while it was read; ask again.
 	ErrChanged = errors.New("queue was cut while it was read")
+	// ErrUnsynced: a sync has failed: what can be read need not be on the disk, and a later sync that does not fail says nothing else.
+	ErrUnsynced = errors.New("not made durable")
 	// ErrDestroyed: the queue has been deleted.
 	ErrDestroyed = errors.New("queue has been deleted")
 	// ErrTopic: the topic cannot be a folder name.

@@ -450,8 +450,8 @@ func TestWhatCouldNotBeWrittenBackFailsTheSyncOfAll(t *testing.T) {
 		}
 		return nil
 	})
-	require.ErrorIs(t, table.SyncAll(), boom)
-	require.ErrorIs(t, table.SyncAll(), boom)
+	require.ErrorIs(t, table.SyncAll(0), boom)
+	require.ErrorIs(t, table.SyncAll(0), boom)
 }
 
 // TestExpiredFilesGoAfterWhatFollowsThemIsDurable: a power cut may take the new file, or its content, and the queue with it, whose next message

@@ -345,13 +345,16 @@ func (t *Table) InOrder(want func(*Queue) bool) []*Queue {
 // fewQueues are synced one by one sooner than with everything else on the file system.
 const fewQueues = 64
 
-// SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it. It belongs to
-// recovery: nothing else may be using the queues. Many queues are one call where the disk can sync a tree; it may wait for what others have
-// written there, so few are synced by themselves.
-func (t *Table) SyncAll() error {
+// SyncAll makes everything in the folder durable, also what an earlier process has written without syncing it: units of records at from and behind. It
+// belongs to recovery: nothing else may be using the queues. Many queues are one call where the disk can sync a tree; it may wait for what others have
+// written there, so few are synced by themselves. After an error no queue counts as durable that is not known to be.
+func (t *Table) SyncAll(from messages.PhysicalOffset) error {
 	queues := t.InOrder(func(*Queue) bool { return true })
 	if len(queues) == 0 {
 		return nil
+	}
+	for _, q := range queues {
+		q.touchAll(from)
 	}
 	if err := inParallel(len(queues), func(i int) error { return queues[i].Write() }); err != nil {
 		return err
@@ -360,14 +363,13 @@ func (t *Table) SyncAll() error {
 	if len(queues) > fewQueues {
 		var err error
 		if done, err = vfs.SyncTree(t.disk, t.dir); err != nil {
-			return fmt.Errorf("sync consume queues: %w", err)
+			return fmt.Errorf("sync consume queues: %w: %w", ErrUnsynced, err)
 		}
 	}
 	return inParallel(len(queues), func(i int) error {
 		if done {
 			return queues[i].synced()
 		}
-		queues[i].touchAll()
 		return queues[i].Sync()
 	})
 }

@@ -82,7 +82,7 @@ func (q *Queue) syncFiles() error {
 // unproven notes that the disk may lack units though they can be read, and tells whoever wants to know at once: a system says so
 // just once.
 func (q *Queue) unproven(what string, err error) error {
-	q.failed = q.fail(what, err)
+	q.failed = q.fail(what, fmt.Errorf("%w: %w", ErrUnsynced, err))
 	if tell := q.table.opt.OnUnproven; tell != nil && q.doubt >= 0 {
 		tell(messages.PhysicalOffset(q.doubt), q.failed)
 	}
@@ -119,10 +119,13 @@ func (q *Queue) synced() error {
 	return nil
 }
 
-// touchAll marks every file, and the names of all, as not durable.
-func (q *Queue) touchAll() {
+// touchAll marks every file, and the names of all, as not durable: units of records at from and behind.
+func (q *Queue) touchAll(from messages.PhysicalOffset) {
 	q.io.Lock()
 	defer q.io.Unlock()
+	if q.doubt < 0 || q.doubt > int64(from) {
+		q.doubt = int64(max(from, 0))
+	}
 	for start := q.first; start >= 0 && start <= q.last; start += q.table.units {
 		q.touch(start)
 	}

@@ -180,13 +180,9 @@ func (s *Store) cutIndex(p *Plan) error {
 func (s *Store) syncQueues(p *Plan) error {
 	sync := s.Queues.Sync
 	if p != nil && !p.Clean && !s.scratch {
-		sync = s.Queues.SyncAll
+		sync = func() error { return s.Queues.SyncAll(min(p.ScanFrom, p.QueuesFrom)) }
 	}
-	err := sync()
-	if err != nil && p != nil { // what an earlier process has left unsynced may be concerned too; that there is no room is also said by a sync
-		err = errors.Join(err, s.queueDoubt.mark(min(p.ScanFrom, p.QueuesFrom), err))
-	}
-	return err
+	return sync()
 }
 
 // syncIndex makes the index durable.

@@ -12,8 +12,8 @@ import (
 // ErrNoAbort: there is no room for the marker of an open store, and without it nothing may be written.
 var ErrNoAbort = errors.New("the marker of an open store can't be made")
 
-// ErrNoNote: there is no room for what the next start has to know before recovery cuts consume queues or index, or builds them again. Nothing of
-// them was changed.
+// ErrNoNote: there is no room for what the next start has to know before recovery cuts consume queues or index, or builds them again, when nothing of
+// them was changed, or after a sync of queues that has failed.
 var ErrNoNote = errors.New("what is about to happen to consume queues or index can't be noted")
 
 // lowBytes is how little room is hardly any: what recovery writes is mostly less.
@@ -88,8 +88,13 @@ func (s *Store) LeaveIndex() error {
 
 // syncRecovered makes durable what recovery has built, as far as there is room.
 func (s *Store) syncRecovered(p *Plan) error {
-	if err := s.room(s.syncQueues(p)); err != nil {
-		return err
+	if err := s.syncQueues(p); err != nil {
+		if noted := s.noteUnsynced(p, err); noted != nil {
+			return noted
+		}
+		if err := s.room(err); err != nil {
+			return err
+		}
 	}
 	return s.indexOrNone(s.syncIndex())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/vfs"
 )
 
 // errUnproven is why a queue is built again from a place on that nobody has found wrong.
@@ -22,6 +23,22 @@ func (p Params) UnprovenQueuesPath() string { return path.Join(p.Dir, "unprovenq
 // MarkQueuesDamaged has the next start, also one after a clean stop, look at all consume queues from end to end, and build again from the log
 // what is not sound. For damage that is met while the store is open. When it returns nil that survives a power cut. Safe for concurrent use.
 func (s *Store) MarkQueuesDamaged(cause error) error { return s.queueDoubt.mark(unsound, cause) }
+
+// noteUnsynced keeps for the next start that queues are not durable, those that an earlier process has written too. After a sync that has failed nothing
+// else tells, however many succeed later; one that has not come to pass for want of room the queue builder does later.
+func (s *Store) noteUnsynced(p *Plan, cause error) error {
+	mark := func() error { return s.queueDoubt.mark(min(p.ScanFrom, p.QueuesFrom), cause) }
+	if errors.Is(cause, consumequeue.ErrUnsynced) {
+		if err := s.must(ErrNoNote, s.queueDoubt.path, mark); err != nil {
+			return errors.Join(err, cause)
+		}
+		return nil
+	}
+	if err := mark(); err != nil && !errors.Is(err, vfs.ErrNoSpace) {
+		return errors.Join(cause, err)
+	}
+	return nil
+}
 
 // queuesUnproven is told of a sync of a queue that has failed.
 func (s *Store) queuesUnproven(from messages.PhysicalOffset, cause error) {

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
+	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -116,6 +119,70 @@ func TestASyncThatSaysThatThereIsNoRoomIsASyncThatHasFailed(t *testing.T) {
 	require.Equal(t, r.Plan.ScanFrom, r.Plan.QueuesFrom)
 	_, err = disk.Stat("s/unprovenqueues")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestAFailedSyncWithoutRoomForItsMarkerLeavesTheStoreClosed: the queues can be read, and every later sync of them says that they are durable. The
+// ballast makes the room.
+func TestAFailedSyncWithoutRoomForItsMarkerLeavesTheStoreClosed(t *testing.T) {
+	for _, topics := range []int{3, 100} { // one by one, and all with one call
+		for _, ballast := range []string{"", "s/ballast"} {
+			disk, w := killedWith(t, topics)
+			createFile(t, disk, "s/ballast", 10)
+			room := false
+			disk.Inject(func(op memfs.Op) error {
+				switch {
+				case op.Kind == memfs.KindRemove && op.Name == "s/ballast":
+					room = true
+				case takesRoom(op, true) && strings.HasPrefix(op.Name, "s/consumequeue"), takesRoom(op, false) && !room && strings.HasPrefix(op.Name, "s/unprovenqueues"):
+					return vfs.ErrNoSpace
+				}
+				return nil
+			})
+			o := testOptions()
+			o.Ballast = ballast
+			s, err := store.Open(disk, testParams(), o)
+			disk.Inject(nil)
+			if ballast == "" {
+				require.ErrorIs(t, err, store.ErrNoNote, "%d topics", topics)
+				require.ErrorIs(t, err, vfs.ErrNoSpace)
+				continue
+			}
+			require.NoError(t, err, "%d topics", topics)
+			require.NoError(t, s.Close())
+			c, _ := recovered(t, disk.Crash(1))
+			c.requirePuts(t, w.puts)
+		}
+	}
+}
+
+// TestWithoutRoomForOneQueueNoneCountsAsDurable: what an earlier process has left unsynced of the others is synced later, with the first.
+func TestWithoutRoomForOneQueueNoneCountsAsDurable(t *testing.T) {
+	for _, topics := range []int{3, 100} {
+		disk, _ := killedWith(t, topics)
+		last := fmt.Sprintf("s/consumequeue/T%d", topics-1)
+		removeTree(t, disk, last)
+		withoutRoomFor(disk, last, "s/unprovenqueues")
+		s := open(t, disk)
+		disk.Inject(nil)
+		require.Contains(t, events(s.Report), store.NoRoom)
+		s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { require.False(t, q.Durable(), "%v", key) })
+		require.NoError(t, s.Queues.Sync())
+		s.Queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) { require.True(t, q.Durable(), "%v", key) })
+		require.NoError(t, s.Close())
+	}
+}
+
+// killedWith makes a store with so many queues, of a message each, whose process was killed.
+func killedWith(t *testing.T, topics int) (*memfs.Disk, *logWriter) {
+	t.Helper()
+	disk := memfs.New()
+	w := newLogWriter(t, disk)
+	for i := range topics {
+		w.put(fmt.Sprintf("T%d", i), 0, "m")
+	}
+	require.NoError(t, open(t, disk).CloseClean())
+	createFile(t, disk, "s/abort", 0)
+	return disk, w
 }
 
 // TestAQueueWhoseLastUnitsHadNoRoomGoesOnWhereItWas: it was noted before their records left the log, and its files end in front of that.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,7 +109,7 @@ func planRepair(c *cobra.Command, disk vfs.Disk, p store.Params) (repairLine, st
 	if err != nil {
 		return repairLine{}, store.Options{}, err
 	}
-	o := store.Options{FullScan: true, LogIsGone: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true}
+	o := store.Options{FullScan: true, LogIsGone: true, RebuildIndex: found.In(verify.PartIndex), ReadOnly: true, IndexUnbuilt: true}
 	last := ""
 	o.Progress = func(p store.Progress) {
 		if p.Step != last {
@@ -126,7 +127,7 @@ func planRepair(c *cobra.Command, disk vfs.Disk, p store.Params) (repairLine, st
 
 // applyRepair does what the plan says; kept is where the bytes of the log that were replaced are.
 func applyRepair(disk vfs.Disk, p store.Params, o store.Options) (kept string, err error) {
-	o.ReadOnly, o.Now = false, time.Now
+	o.ReadOnly, o.IndexUnbuilt, o.Now = false, false, time.Now
 	s, err := store.Open(disk, p, o)
 	if err != nil {
 		return "", err
@@ -140,6 +141,10 @@ func planLine(dir string, r *store.Report, found *verify.Report) repairLine {
 	}
 	for _, e := range r.Events {
 		line.Steps = append(line.Steps, fmt.Sprint(e))
+	}
+	index := func(f verify.Finding) bool { return f.Part == verify.PartIndex }
+	if r.IndexFrom < r.Plan.End && (slices.ContainsFunc(found.Findings, index) || slices.ContainsFunc(found.NextStart, index)) {
+		line.Steps = append(line.Steps, fmt.Sprintf("index built: %d..%d", r.IndexFrom, r.Plan.End))
 	}
 	return line
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/actormq/actormq/cmd/actormq/internal/storedump"
 	"github.com/actormq/actormq/segments/verify"
 	"github.com/actormq/actormq/segments/vfs"
 	"github.com/actormq/actormq/testkit/golden"
@@ -112,6 +114,25 @@ func TestRepair(t *testing.T) {
 		require.Len(t, kept, 1, "the damaged record")
 		require.Contains(t, done, filepath.Dir(kept[0]))
 	}
+}
+
+// TestAPlanBuildsNoIndexInMemory: that it would be built is known without doing it, in 420 MB a file.
+func TestAPlanBuildsNoIndexInMemory(t *testing.T) {
+	dir, params := unpack(t, golden.Load("file-roll"))
+	sizes, err := storedump.ReadParams(params)
+	require.NoError(t, err)
+	sizes.HashSlots, sizes.IndexNum = 0, 0 // those of a store in production
+	text, err := json.Marshal(sizes)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(params, text, 0o600))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "index")))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	plan, _, err := run("store", "repair", dir, "--params", params)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Contains(t, plan, "index built: 0..")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
 }
 
 // TestRepairOfAStoreThatIsInUse is refused before anything is said or done.

@@ -186,9 +186,8 @@ func (r *run) isOfAnother(names []string) (other bool, err error) {
 		if !r.list.knows(name) {
 			continue
 		}
-		is, err := bytesAt(r.Disk, path.Join(r.from.Dir, logName, name), 0)
-		was, copyErr := bytesAt(r.Disk, path.Join(r.to, logName, name), 0)
-		switch err = errors.Join(err, copyErr); {
+		is, was, err := r.both(name, 0)
+		switch {
 		case errors.Is(err, fs.ErrNotExist) || err == nil && was == [64]byte{}: // there was no record
 		case err != nil:
 			return false, err
@@ -202,25 +201,36 @@ func (r *run) isOfAnother(names []string) (other bool, err error) {
 }
 
 // wasCut tells whether the store's log was cut in front of the end of a file that will not be copied again, as that of a node that was the leader and no
-// other one had followed so far: the last record of the last such file is another one now.
+// other one had followed so far: the last record of the last such file is another one now. That of a log that has the same record behind that file is the
+// same without a look at all of it.
 func (r *run) wasCut(names []string) (bool, error) {
-	for _, name := range slices.Backward(names) {
+	for i, name := range slices.Backward(names) {
 		if r.list.Segments[name] == "" {
 			continue
 		}
-		from := path.Join(r.from.Dir, logName, name)
-		last, err := lastSound(r.Disk, from)
+		if i+1 < len(names) {
+			if is, was, err := r.both(names[i+1], 0); err == nil && is == was && was != [64]byte{} {
+				return false, nil
+			}
+		}
+		last, err := lastSound(r.Disk, path.Join(r.from.Dir, logName, name))
 		if err != nil || last < 0 {
 			return false, err
 		}
-		is, err := bytesAt(r.Disk, from, last)
-		was, copyErr := bytesAt(r.Disk, path.Join(r.to, logName, name), last)
-		if err = errors.Join(err, copyErr); errors.Is(err, fs.ErrNotExist) {
+		is, was, err := r.both(name, last)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		return is != was, err
 	}
 	return false, nil
+}
+
+// both are the bytes of the record at a place in a file of the log: those of the store, and those of the copy.
+func (r *run) both(name string, at int64) (is, was [64]byte, err error) {
+	is, err = bytesAt(r.Disk, path.Join(r.from.Dir, logName, name), at)
+	was, copyErr := bytesAt(r.Disk, path.Join(r.to, logName, name), at)
+	return is, was, errors.Join(err, copyErr)
 }
 
 // bytesAt are those of the record at a place in a file up to its store timestamp, which no two have in common.

@@ -66,6 +66,23 @@ func TestALogThatWasCutAndHasGoneOnIsNotMixedWithWhatItWas(t *testing.T) {
 	require.Equal(t, one, mustRestore(t, disk))
 }
 
+// TestAFullFileIsNotReadToKnowThatItWasNotCut: the record behind it is the same.
+func TestAFullFileIsNotReadToKnowThatItWasNotCut(t *testing.T) {
+	disk := memfs.New()
+	grow(t, disk, "one", 200)
+	backUp(t, disk)
+	grow(t, disk, "two", 20)
+	last := len(names(t, disk, path.Join(dest, logName))) - 1
+	require.Positive(t, last)
+	disk.Inject(func(op memfs.Op) error {
+		require.False(t, op.Kind == memfs.KindMap && op.Name == segment(source, int64(last-1)), "%v", op)
+		return nil
+	})
+	backUp(t, disk)
+	disk.Inject(nil)
+	mustRestore(t, disk)
+}
+
 // TestALogThatIsCutWhileItIsCopiedIsNotMixedWithWhatItWas: a file that was copied already is another one when the next one is copied.
 func TestALogThatIsCutWhileItIsCopiedIsNotMixedWithWhatItWas(t *testing.T) {
 	disk := memfs.New()

@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -64,6 +65,33 @@ func openIn(t *testing.T, opt system.Options) *system.Store {
 	s, err := system.Open(opt)
 	require.NoError(t, err)
 	return s
+}
+
+// A round that deletes segments, and fails in something else, holds up no other one: what is asked for meanwhile is done behind it.
+func TestARoundThatFailsInPartDoesNotHoldUpTheNext(t *testing.T) {
+	fixture.Bubble(t, func(t *testing.T) {
+		disk := memfs.New()
+		opt := small(disk)
+		opt.ConsumeQueueFileBytes = 200 // ten units
+		opt.CleanInterval, opt.FileReservedTime = time.Hour, time.Hour
+		opt.DeleteWhen = fmt.Sprintf("%02d", time.Now().Add(12*time.Hour).Hour())
+		s := openIn(t, opt)
+		fillTo(t, s, messages.QueueKey{Topic: "T"}, 30*seg)
+		sleep(90 * time.Minute)
+		disk.Inject(func(op memfs.Op) error {
+			if op.Kind == memfs.KindRemove && strings.HasPrefix(op.Name, "store/consumequeue") {
+				return errors.New("injected")
+			}
+			return nil
+		})
+		require.NoError(t, s.DeleteExpiredFiles())
+		require.NoError(t, s.DeleteExpiredFiles())
+		sleep(10 * time.Second)
+		first, _ := s.LogRange()
+		require.EqualValues(t, 20*seg, first)
+		disk.Inject(nil)
+		closeIn(t, s)
+	})
 }
 
 func TestExpiredFilesGoInTheHourOfDeleteWhen(t *testing.T) {

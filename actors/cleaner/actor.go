@@ -97,7 +97,7 @@ type Actor struct {
 	cause    error                            // what OnFull was told last
 	said     time.Time                        // when the log was told last
 	asked    int                              // rounds that a CleanNow still lasts
-	failed   bool                             // the last round has
+	stalled  bool                             // what the last round was to delete it has not
 	due      bool                             // a second has gone by: a round may begin before its time
 
 	status atomic.Pointer[Status]
@@ -266,9 +266,9 @@ func (a *Actor) checked(m checked) {
 }
 
 // relieve begins a round while a file system is too full: in the time between rounds a producer writes more than a round deletes, and
-// what could not go a second ago, as it was not durable, can now. What has failed waits for its time, and so does a cleaner of the user's.
+// what could not go a second ago, as it was not durable, can now. What stalls waits for its time, and so does a cleaner of the user's.
 func (a *Actor) relieve() {
-	if a.due && !a.failed && a.cfg.Decide == nil && a.cfg.Policy.tight(a.disks) {
+	if a.due && !a.stalled && a.cfg.Decide == nil && a.cfg.Policy.tight(a.disks) {
 		a.clean()
 	}
 	a.due = false
@@ -341,11 +341,11 @@ func (a *Actor) cleaned(m cleaned) {
 	if m.err != nil {
 		a.cfg.Logger.Error().Err(m.err).Msg("cleaning failed; it is tried again")
 	}
-	a.failed = m.err != nil
+	a.stalled = a.round.stalled
 	a.show()
 	a.check()
 	switch {
-	case a.again && m.err == nil: // what has failed would fail again, and have a part that has no room say so once more
+	case a.again && !a.stalled: // it would stall again, and have a part that has no room say so once more
 		a.clean()
 	case a.round.mayRemove(): // its last reader has gone when the round had looked already
 		a.start(true)

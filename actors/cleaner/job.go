@@ -38,6 +38,7 @@ type round struct {
 	failed  time.Time               // of the last attempt to delete a file
 	raised  messages.PhysicalOffset // the queues' minimums are those of a log that begins here
 	min     messages.PhysicalOffset // queue and index files too
+	stalled bool                    // what was to be deleted was not
 
 	done Cleaned
 }
@@ -58,14 +59,18 @@ func (r *round) run(ctx context.Context) error {
 		r.done.Hanging = len(r.leaving)
 		return err
 	}
+	r.stalled = true // should it not come to that
 	r.plan.Disks = look(r.cfg.Disk, r.cfg.Folders)
 	r.plan.Segments, r.plan.Leaving = r.oldest(), len(r.leaving)
 	topics, err := r.topics(ctx)
 	errs = append(errs, err, r.markUnread(topics))
 	plan, err := r.decide(ctx)
+	errs = append(errs, err)
+	err = nil
 	if plan.Delete > 0 {
-		err = errors.Join(err, r.delete(ctx, plan))
+		err = r.delete(ctx, plan)
 	}
+	r.stalled = err != nil
 	errs = append(errs, err)
 	least := r.cfg.Log.Min()
 	if least > r.raised { // first, so that nobody is shown what is gone while files are being deleted

@@ -110,7 +110,7 @@ func (s *Store) noteExpired(ctx context.Context, below map[string]messages.Physi
 }
 
 // noteUnwritten notes where queues go on that are not durable, as there is no room, or that lack units, when all of their records are in front of a place
-// and about to go: nothing else would tell the next start.
+// and about to go: nothing else would tell the next start. A note of more than the queue has is corrected: as long as it has records nobody believes that.
 func (s *Store) noteUnwritten(ctx context.Context, below messages.PhysicalOffset) error {
 	if s.readOnly != nil || len(s.unwritten(below)) == 0 {
 		return nil
@@ -127,11 +127,11 @@ func (s *Store) noteUnwritten(ctx context.Context, below messages.PhysicalOffset
 	return s.files.OffsetsKept(next)
 }
 
-// unwritten is where queues go on that are not durable, or lack units, and whose records are all in front of a place.
+// unwritten is where queues go on whose records are all in front of a place, and whose files do not say it, or a note says something else.
 func (s *Store) unwritten(below messages.PhysicalOffset) map[messages.QueueKey]messages.QueueOffset {
 	next := map[messages.QueueKey]messages.QueueOffset{}
 	s.queues.Each(func(key messages.QueueKey, q *consumequeue.Queue) {
-		if at, end := q.GoesOn(); end >= 0 && end <= below && (!q.Durable() || q.Lacks()) {
+		if at, end := q.GoesOn(); end >= 0 && end <= below && (!q.Durable() || q.Lacks() || s.files.KeptAt(key) > at) {
 			next[key] = at
 		}
 	})

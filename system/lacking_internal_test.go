@@ -97,3 +97,29 @@ func TestAQueueThatLacksUnitsGivesNoOffsetsAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestANoteOfALifeBeforeIsCorrectedBeforeTheQueuesRecordsGo: a slave has noted where a queue goes on, and then its master has deleted and made the topic
+// again. What is noted counts once the log has no record of the queue, and would have it refuse what the master puts.
+func TestANoteOfALifeBeforeIsCorrectedBeforeTheQueuesRecordsGo(t *testing.T) {
+	disk, again := memfs.New(), messages.QueueKey{Topic: "Again"}
+	s := openLacking(t, disk)
+	require.NoError(t, s.files.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{again: 100}))
+	for range 3 {
+		_, err := s.Put(t.Context(), &messages.Message{Topic: again.Topic})
+		require.NoError(t, err)
+	}
+	for _, end := s.LogRange(); end < 8*lackingSegment; _, end = s.LogRange() {
+		_, err := s.Put(t.Context(), &messages.Message{Topic: "T", Body: make([]byte, 900)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.AwaitDispatched(t.Context()))
+	require.NoError(t, s.queues.Sync())
+	require.NoError(t, s.noteUnwritten(t.Context(), 3*lackingSegment))
+	require.NoError(t, s.Close(t.Context()))
+	for start := int64(0); start < 3*lackingSegment; start += lackingSegment {
+		require.NoError(t, disk.Remove(path.Join("store/commitlog", segments.Name(start))))
+	}
+	s = openLacking(t, disk)
+	require.EqualValues(t, 3, s.MaxOffset(again))
+	require.NoError(t, s.Close(t.Context()))
+}

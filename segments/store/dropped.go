@@ -67,13 +67,16 @@ func (s *Store) beginDropped(p *Plan) error {
 	return nil
 }
 
-// forgetNoted takes out where queues would have gone on that have messages: their files say it.
+// forgetNoted takes out where queues would have gone on of which the log has messages: they say it.
 func (s *Store) forgetNoted(p *Plan) error {
 	stale := false
-	for _, step := range p.Queues {
-		if q := s.Queues.Lookup(step.Queue); step.Next > 0 && q != nil && q.PhysicalEnd() >= 0 {
-			delete(s.floors.Queues[step.Queue.Topic], step.Queue.QueueID)
-			stale = true
+	for topic, queues := range s.floors.Queues {
+		for id := range queues {
+			q := s.Queues.Lookup(messages.QueueKey{Topic: topic, QueueID: id})
+			if q != nil && q.PhysicalEnd() > max(p.Min, 0) {
+				delete(queues, id)
+				stale = true
+			}
 		}
 	}
 	if !stale || s.unwritten {
@@ -91,7 +94,7 @@ func (j *judge) reached(v *verdict) (messages.QueueOffset, error) {
 	case !v.drop:
 		return 0, nil
 	case v.next >= 0:
-		return max(v.next, j.floors.next(v.key)), nil // a note is younger than its topic's last deletion
+		return max(v.next, j.floors.next(v.key)), nil // no note is of its topic's life before the last deletion
 	case v.seen > 0:
 		return 0, nil
 	}

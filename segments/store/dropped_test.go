@@ -46,6 +46,36 @@ func TestADamagedQueueWhoseRecordsHaveExpiredGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// TestAQueueOfADeletedTopicIsNotNotedToGoOn: a deletion that has been noted and not come to its end leaves it, with all that it had. Its topic's new life
+// begins at 0.
+func TestAQueueOfADeletedTopicIsNotNotedToGoOn(t *testing.T) {
+	gone := messages.QueueKey{Topic: "Gone"}
+	for _, anew := range []int{0, 2} {
+		disk := memfs.New()
+		w := newLogWriter(t, disk)
+		for range 5 {
+			w.put(gone.Topic, 0, "old")
+			w.put("B", 0, "other")
+		}
+		s := open(t, disk)
+		require.NoError(t, s.TopicDeleted(gone.Topic, s.Log.End()))
+		require.NoError(t, s.OffsetsKept(map[messages.QueueKey]messages.QueueOffset{gone: s.Queues.Lookup(gone).Max(), {Topic: "B"}: 5}))
+		require.EqualValues(t, 5, s.KeptAt(messages.QueueKey{Topic: "B"}))
+		require.Zero(t, s.KeptAt(gone))
+		require.NoError(t, s.Close())
+		delete(w.next, gone)
+		for range anew {
+			w.put(gone.Topic, 0, "new")
+		}
+		for range 2 {
+			c, _ := recovered(t, disk)
+			require.EqualValues(t, anew, c.Next[gone])
+			require.Len(t, c.Queues[gone].Units, anew)
+			disk = disk.Crash(1)
+		}
+	}
+}
+
 // TestADamagedQueueThatTheScanDoesNotMeetIsBuiltAgain however often the start is interrupted.
 func TestADamagedQueueThatTheScanDoesNotMeetIsBuiltAgain(t *testing.T) {
 	for name, damage := range queueDamages {

@@ -152,6 +152,8 @@ func (f *floors) begin(topic string) messages.PhysicalOffset {
 // TopicsExpired notes, durably, in front of which places the messages of topics have expired, so that their queues do not begin further
 // in front again, whatever a later start finds. The log is durable up to there. See TopicDeleted.
 func (s *Store) TopicsExpired(below map[string]messages.PhysicalOffset) error {
+	s.floorsMu.Lock()
+	defer s.floorsMu.Unlock()
 	for topic, at := range below {
 		f, err := floorOf(s.Log, at)
 		if err != nil {
@@ -168,6 +170,8 @@ func (s *Store) TopicsExpired(below map[string]messages.PhysicalOffset) error {
 // no queue, whatever a later start finds. The log is durable up to there. One goroutine at a time calls it, TopicsExpired or
 // OffsetsKept, beside a running store.
 func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error {
+	s.floorsMu.Lock()
+	defer s.floorsMu.Unlock()
 	f, err := floorOf(s.Log, below)
 	if err != nil {
 		return fmt.Errorf("note the deletion of topic %s: %w", topic, err)
@@ -181,12 +185,34 @@ func (s *Store) TopicDeleted(topic string, below messages.PhysicalOffset) error 
 }
 
 // OffsetsKept notes, durably, where queues go on whose files are about to be deleted, or whose last records are while their units are not durable.
-// See TopicDeleted.
+// One whose topic was deleted since its last record does not go on. See TopicDeleted.
 func (s *Store) OffsetsKept(next map[messages.QueueKey]messages.QueueOffset) error {
+	s.floorsMu.Lock()
+	defer s.floorsMu.Unlock()
 	for key, at := range next {
-		s.setFloor(key, at)
+		if !s.isOver(key) {
+			s.setFloor(key, at)
+		}
 	}
 	return s.saveFloors()
+}
+
+// isOver tells whether all that a queue has is of its topic's life before a deletion, which has not come to its end.
+func (s *Store) isOver(key messages.QueueKey) bool {
+	q := s.Queues.Lookup(key)
+	if q == nil {
+		return false
+	}
+	_, end := q.GoesOn()
+	return end >= 0 && int64(end) <= s.floors.Topics[key.Topic].Below
+}
+
+// KeptAt is where a queue was noted to go on; 0: it was not. Safe for concurrent use. A slave's queue that has begun anew, as its topic was deleted and
+// made again at the master, has less: its note is of the life before.
+func (s *Store) KeptAt(key messages.QueueKey) messages.QueueOffset {
+	s.floorsMu.Lock()
+	defer s.floorsMu.Unlock()
+	return s.floors.next(key)
 }
 
 // saveFloors writes the file, without what is not needed any more.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/actormq/actormq/messages"
@@ -36,6 +37,7 @@ type Store struct {
 	blanks     []unknown // that this recovery has closed holes with
 	kept       *keptKeys // of what this recovery has scanned; nil: none
 	floors     floors
+	floorsMu   sync.Mutex // guards floors once the store is open
 	queueDoubt doubt
 	indexDoubt doubt
 	unwritten  bool // the disk was full: not all that recovery has built is in the files

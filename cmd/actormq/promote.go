@@ -61,6 +61,7 @@ func (n *node) promote(ctx context.Context, expect messages.PhysicalOffset) (mes
 	_, end := n.store.LogRange()
 	conf := n.conf.Load()
 	if err := metadata.Save(conf.Gateway.Disk, promotionPath(conf), promotion{Offset: end, At: time.Now()}); err != nil {
+		n.gateway.StaySlave()
 		return 0, fmt.Errorf("%w: %w", errNotPromoted, err)
 	}
 	select {

@@ -47,10 +47,13 @@ func (n *Node) TakeOver(ctx context.Context) {
 	if n.configSync == nil {
 		return
 	}
-	n.takesOver.Store(true)
+	n.takesOver.Store(true) // until StaySlave
 	answer := messages.NewAnswer[struct{}]()
 	n.root.Send(n.configSync, ha.SyncNow{Answer: answer})
 	if _, err := answer.Wait(ctx); err != nil {
 		n.broker.Logger.Warn().Err(err).Msg("the master does not tell all of this any more: what was taken over before stays")
 	}
 }
+
+// StaySlave says that nothing comes of a promotion for which TakeOver was called.
+func (n *Node) StaySlave() { n.takesOver.Store(false) }

@@ -14,8 +14,10 @@ import (
 	"github.com/actormq/actormq/messages/remoting"
 	"github.com/actormq/actormq/segments/metadata"
 	"github.com/actormq/actormq/segments/record"
+	"github.com/actormq/actormq/system"
 	"github.com/actormq/actormq/system/gateway"
 	"github.com/actormq/actormq/testkit/fixture"
+	"github.com/actormq/actormq/testkit/memfs"
 )
 
 // pulling is a pull with the subscription in the request; changes are name, value pairs.
@@ -246,6 +248,26 @@ func TestAPullAtASlaveCommitsNothing(t *testing.T) {
 	c := w.dial("broker")
 	require.Equal(t, remoting.ResponsePullNotFound, c.ask(pulling("T", 0, "sysFlag", "5", "commitOffset", "3")).Code)
 	require.Equal(t, messages.NoOffset, w.node.Broker().Offsets.Lookup("g", messages.QueueKey{Topic: "T"}))
+}
+
+// On OFFSET_MOVED a client drops what it has pulled and commits the offset that the answer names: at a slave that lags, behind messages
+// that nobody has consumed.
+func TestAPullAheadOfASlaveIsNotMoved(t *testing.T) { // spec/remoting.md §9.3
+	for check, want := range map[bool]int{false: remoting.ResponsePullRetryImmediately, true: remoting.ResponsePullOffsetMoved} {
+		slave, err := system.Open(system.Options{
+			Dir: "store", Disk: memfs.New(), SegmentBytes: 8 << 20, WindowBytes: 64 << 10, Role: messages.Slave, CheckOffsetsInSlave: check,
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, slave.Close(context.Background())) })
+		w := run(t, func(c *gateway.Config) { c.Store, c.Broker.BrokerID = slave, 1 })
+		w.topic("T", 1)
+		w.group("g")
+		a := w.dial("broker").ask(pulling("T", 5))
+		require.Equal(t, want, a.Code)
+		if !check {
+			require.Equal(t, "5", ext(a, "nextBeginOffset"))
+		}
+	}
 }
 
 func TestOffsets(t *testing.T) {

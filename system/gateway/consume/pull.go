@@ -136,7 +136,13 @@ func (p *pulling) read(mayWait bool) {
 		return
 	}
 	if code == remoting.ResponsePullOffsetMoved {
-		p.c.offsetMoved(p, found.NextOffset)
+		if found.NextOffset == messages.QueueOffset(p.h.QueueOffset) {
+			// A slave that lags lets the reader's offset be. OFFSET_MOVED would have the client drop what it has pulled and not
+			// consumed yet, and commit the offset behind it.
+			code = remoting.ResponsePullRetryImmediately
+		} else {
+			p.c.offsetMoved(p, found.NextOffset)
+		}
 	}
 	p.answer(code, found)
 }

@@ -48,8 +48,8 @@ func furtherQueues(p *messages.PutMessage, m *messages.Message) (*messages.Messa
 	return &p.Scratch, nil
 }
 
-// withoutFurther returns the message without offsets in further queues, which are another message's that it is a copy of. A store that has had such queues
-// builds them again at each start, and would believe them.
+// withoutFurther returns the message without offsets in further queues, which are another message's that it is a copy of. A store that has had such queues,
+// or is given them later, builds them again at a start, and would believe them.
 func withoutFurther(p *messages.PutMessage, m *messages.Message) *messages.Message {
 	kept := m.Properties.Without(messages.PropertyMultiQueueOffset)
 	if len(kept) == len(m.Properties) {

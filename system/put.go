@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 	"runtime/debug"
+	"strings"
 	"time"
 	"unicode/utf16"
 
@@ -191,7 +192,7 @@ func (s *Store) encode(p *messages.PutMessage, m *messages.Message, grows int) (
 		if m, err = furtherQueues(p, m); err != nil {
 			return messages.MessageIllegal, err
 		}
-	case s.files.Params.MultiDispatch:
+	case strings.Contains(string(m.Properties), messages.PropertyMultiQueueOffset):
 		m = withoutFurther(p, m)
 	}
 	m = s.withHost(p, m)
@@ -212,9 +213,7 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 			return status, err
 		}
 	}
-	if s.files.Params.MultiDispatch { // members of a batch go to no further queue
-		m = record.BatchWithout(m, &p.Scratch, messages.PropertyMultiQueueOffset)
-	}
+	m = record.BatchWithout(m, &p.Scratch, messages.PropertyMultiQueueOffset) // members of a batch go to no further queue
 	m = s.withHost(p, m)
 	// What a batch grows to is known before it is encoded: small members under a large envelope can expand a lot.
 	size, count, err := record.BatchSize(m, s.opt.MaxMessageBytes)

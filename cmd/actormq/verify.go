@@ -33,7 +33,7 @@ func newStoreVerifyCommand() *cobra.Command {
 		Short: "Check every record, queue unit, index entry and the checkpoint of a store",
 		Long: `Check a store directory from end to end: every record, every unit of every queue, every index entry, the
 checkpoint, the sizes and names of the files. The directory is not changed and not locked; one that a running node changes
-meanwhile may look damaged where it does. Each finding names file and offset. What a killed process had not written yet of queues and
+meanwhile may look damaged where it does. Each finding names file and offset. What a killed process had not written yet of checkpoint, queues and
 index is told too, and is no damage when the next start completes it by itself: that is tried out in memory. Marks that an earlier
 process has left of what it could not make durable are told, with what the next start does about them. Progress goes to standard error.
 

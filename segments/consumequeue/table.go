@@ -259,7 +259,7 @@ func (t *Table) Lookup(key messages.QueueKey) *Queue {
 
 // Create returns a queue and makes it when it is not there. Nothing is on the disk before its first Write.
 func (t *Table) Create(key messages.QueueKey) (*Queue, error) {
-	if !folderName(key.Topic) || key.QueueID < 0 {
+	if !FolderName(key.Topic) || key.QueueID < 0 {
 		return nil, fmt.Errorf("create consume queue %q/%d: %w", key.Topic, key.QueueID, ErrTopic)
 	}
 	t.mu.Lock()
@@ -273,10 +273,10 @@ func (t *Table) Create(key messages.QueueKey) (*Queue, error) {
 	return q, nil
 }
 
-// folderName tells whether a topic names a folder of its own below dir and nothing else.
-func folderName(topic string) bool {
+// FolderName tells whether a topic names a folder of its own below dir and nothing else. Every put asks.
+func FolderName(topic string) bool {
 	return topic != "" && topic != "." && topic != ".." && len(topic) <= messages.MaxTopicBytes &&
-		!strings.ContainsAny(topic, "/\x00")
+		strings.IndexByte(topic, '/') < 0 && strings.IndexByte(topic, 0) < 0
 }
 
 // change publishes a copy of the shard with the queue, or without it when q is nil.

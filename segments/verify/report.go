@@ -69,14 +69,18 @@ func (r *Report) In(part string) bool {
 }
 
 func (v *verifier) found(part, file string, offset int64, format string, args ...any) {
-	at := v.placeOf(part, file)
+	v.foundAt(v.placeOf(part, file), part, file, offset, fmt.Sprintf(format, args...))
+}
+
+// foundAt reports what is wrong with a place as a whole.
+func (v *verifier) foundAt(at place, part, file string, offset int64, what string) {
 	v.where[at]++
 	if len(v.Findings) >= maxFindings {
 		v.MoreFindings++
 		return
 	}
 	v.places = append(v.places, at)
-	v.Findings = append(v.Findings, Finding{Part: part, File: v.below(file), Offset: offset, What: fmt.Sprintf(format, args...)})
+	v.Findings = append(v.Findings, Finding{Part: part, File: v.below(file), Offset: offset, What: what})
 }
 
 // below is a path below the store's folder, when it lies there.

@@ -263,7 +263,11 @@ func (v *verifier) readCheckpoint() error {
 	}
 	name := v.params.CheckpointPath()
 	if _, err := v.disk.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		v.found(PartCheckpoint, name, 0, "is missing")
+		at := place("") // a clean stop has written it: it has gone since
+		if !v.Clean {
+			at = noCheckpoint
+		}
+		v.foundAt(at, PartCheckpoint, name, 0, "is missing")
 		return nil
 	}
 	c, err := checkpoint.Load(v.disk, name)

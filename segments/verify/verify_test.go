@@ -151,6 +151,24 @@ func TestAFileThatWasBeingMadeForAQueueIsNoDamage(t *testing.T) {
 	require.Len(t, r.NextStart, 2, "%v", r)
 }
 
+// TestAStoreWithoutACheckpointIsWholeUntilItWasClosed: in its first seconds a store has none, and a start after a crash needs none; a clean stop
+// leaves one.
+func TestAStoreWithoutACheckpointIsWholeUntilItWasClosed(t *testing.T) {
+	for _, killed := range []bool{true, false} {
+		p := goldenStore(t, "file-roll")
+		require.NoError(t, vfs.New().Remove(p.WithDefaults().CheckpointPath()))
+		if killed {
+			require.NoError(t, checkpoint.SetAbort(vfs.New(), p.AbortPath()))
+		}
+		r, err := verify.Run(vfs.New(), p, nil)
+		require.NoError(t, err)
+		require.Equal(t, killed, r.Whole, "%v", r)
+		told := append(r.Findings, r.NextStart...)
+		require.Len(t, told, 1, "%v", r)
+		require.Equal(t, verify.PartCheckpoint, told[0].Part)
+	}
+}
+
 // TestAQueueOfWhichTheLogHasNothingIsDamaged: the next start can only guess where it goes on, if anything is left of it at all.
 func TestAQueueOfWhichTheLogHasNothingIsDamaged(t *testing.T) {
 	for _, left := range []int64{3 * consumequeue.UnitBytes, 0} {

@@ -268,7 +268,16 @@ func TestConsumeRefuses(t *testing.T) {
 			stdout, _, err := run(append([]string{"consume", "--namesrv", n.names}, tt.args...)...)
 			require.ErrorContains(t, err, tt.want)
 			require.Empty(t, stdout)
+			require.Equal(t, name == "an unknown topic", exitStatus(err) == statusNotFound)
 		})
+	}
+}
+
+// TestAMissingFlagSaysTheUsage: as an unknown flag and a wrong number of arguments do.
+func TestAMissingFlagSaysTheUsage(t *testing.T) {
+	for _, args := range [][]string{{"consume"}, {"produce", "x"}, {"offset", "show", "billing"}} {
+		_, _, err := run(args...)
+		require.ErrorContains(t, err, "required flag(s) \"topic\" not set\nusage: actormq "+args[0])
 	}
 }
 

@@ -74,7 +74,11 @@ func sayUsage(c *cobra.Command) {
 	}
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
+			err := check(c, args)
+			if err == nil {
+				err = c.ValidateRequiredFlags() // cobra does that too, and says no usage
+			}
+			if err != nil {
 				return withUsage(c, err)
 			}
 			return nil

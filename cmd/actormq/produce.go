@@ -66,7 +66,9 @@ The exit status is 1 when a message was not sent.`,
 		Example: `  actormq produce --topic orders "two coffees" "one tea"
   actormq produce --topic orders --tag new --key 4711 --property shop=7 "two coffees"
   actormq produce --topic orders --queue 0 --json < orders.txt
+  actormq produce --topic orders --property DELAY=3 "in ten seconds"    # a delay level, from 1: messageDelayLevel
   actormq produce --namesrv 10.0.0.5:9876 --topic orders -- "-1 coffee"`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runProduce(cmd, args, f) },
 	}
 	f.Bind(c, 3*time.Second)

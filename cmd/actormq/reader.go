@@ -54,7 +54,7 @@ func (c *cursor) done() int64 {
 func (r *reader) open(ctx context.Context) error {
 	route, err := r.client.Route(ctx, r.flags.topic)
 	if client.HasCode(err, remoting.ResponseTopicNotExist) {
-		return fmt.Errorf("topic %s does not exist", r.flags.topic)
+		return statusError{statusNotFound, fmt.Errorf("topic %s does not exist", r.flags.topic)}
 	}
 	if err != nil {
 		return err

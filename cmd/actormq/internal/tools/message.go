@@ -32,7 +32,7 @@ func messageShow() *cobra.Command {
 	return f.command(&cobra.Command{
 		Use: "show ID", Short: "Show the message with an offset message id",
 		Long: `Shows the message with an offset message id, as produce and consume print it. The id names the broker; --broker asks another one, which must
-have the same log.`,
+have the same log. What RocketMQ's clients show as msgId is the unique key of a message: "actormq message find --unique-key" takes that.`,
 		Example: "  actormq message show 7F00000100002A9F0000000000000000 --json", Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, cl *cluster, args []string) error {
 		b, m, err := cl.byID(ctx, args[0], f.broker != "")

@@ -177,6 +177,8 @@ func topicSet(verb string) *cobra.Command {
 	c := &cobra.Command{Use: verb + " TOPIC", Args: cobra.ExactArgs(1)}
 	if c.Short = "Make a topic"; verb == "update" {
 		c.Short = "Change a topic; what is not given stays"
+		c.Long = c.Short + `. Queues above a lower --queues are read no more, nor what is in them: lower --write-queues first,
+and --queues once "actormq topic show" and "actormq group lag" say that they are consumed.`
 	}
 	c.Example = "  actormq topic " + verb + " orders --queues 8"
 	f.command(c, func(ctx context.Context, cl *cluster, args []string) error {
@@ -210,6 +212,9 @@ func topicSet(verb string) *cobra.Command {
 	c.Flags().Int32Var(&read, "queues", 8, "number of queues")
 	c.Flags().Int32Var(&write, "write-queues", 0, "number of queues that are written to, when fewer: those above run empty")
 	c.Flags().StringVar(&perm, "perm", "rw", "r, w, rw or -")
+	if verb == "update" { // its help must not say that what is not given becomes this
+		c.Flags().Lookup("queues").DefValue, c.Flags().Lookup("perm").DefValue = "0", ""
+	}
 	return c
 }
 

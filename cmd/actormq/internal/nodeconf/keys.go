@@ -174,6 +174,8 @@ var withoutEffect = []string{
 	"serverOnewaySemaphoreValue", "serverPooledByteBufAllocatorEnable", "serverSocketBacklog",
 	"storePathDLedgerCommitLog", "waitTimeMillsInHeartbeatQueue", "waitTimeMillsInPullQueue",
 	"waitTimeMillsInTransactionQueue", "writeBufferHighWaterMark", "writeBufferLowWaterMark",
+	// No options of 4.9.7, which passes over them without a word; but many a broker.conf has them:
+	"storePathConsumeQueue", "storePathIndex", "storeCheckpoint", "abortFile", "checkTransactionMessageEnable",
 }
 
 type applier = func(c *Config, value string) error

@@ -25,6 +25,11 @@ func TestEveryKeyOfRocketMQIsKnown(t *testing.T) {
 		}
 		require.True(t, ours || slices.Contains(c.Ignored, key), key)
 	}
+	for _, key := range []string{"storePathConsumeQueue", "storePathIndex", "storeCheckpoint", "abortFile", "checkTransactionMessageEnable"} {
+		c := nodeconf.Default()
+		require.NoError(t, c.Set(key, "/data/store", "test"))
+		require.Equal(t, []string{key}, c.Ignored, "it is told: nothing lies there, as in RocketMQ")
+	}
 	for key, value := range map[string]string{"enableDLegerCommitLog": "true", "messageStorePlugIn": "a.B"} {
 		require.ErrorIs(t, nodeconf.Default().Set(key, value, "test"), nodeconf.ErrConfig, key)
 	}

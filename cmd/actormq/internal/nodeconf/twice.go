@@ -2,11 +2,27 @@ package nodeconf
 
 import (
 	"fmt"
+	"net"
+	"slices"
 	"strings"
+
+	"github.com/actormq/actormq/messages"
 )
 
 // Odd says what is odd about the configuration: each is a warning at start.
-func (c *Config) Odd() []string { return append(c.twice[:len(c.twice):len(c.twice)], c.Reach()...) }
+func (c *Config) Odd() []string { return slices.Concat(c.twice, c.Reach(), c.ownNames()) }
+
+// ownNames tells when the node is to join its own name server, which refuses the broker that it has anyhow.
+func (c *Config) ownNames() (odd []string) {
+	_, own, err := net.SplitHostPort(c.NameServer)
+	for _, names := range c.Gateway.Join.NameServers {
+		host, port, bad := net.SplitHostPort(names)
+		if err == nil && bad == nil && port == own && (messages.IsLoopback(host) || names == c.NameServer) {
+			odd = append(odd, fmt.Sprintf("namesrvAddr names %s, which is the node's own name server: leave it out there, or run none with namesrvListen=", names))
+		}
+	}
+	return odd
+}
 
 // twice names the lines of a properties file that set a key again. The last one counts, as in RocketMQ.
 func twice(file, text string) (odd []string) {

@@ -4,9 +4,9 @@ package messages
 type QueryMessage struct {
 	Topic       string
 	Key         string
-	MaxMessages int
+	MaxMessages int   // at most; 0 finds nothing
 	BeginMs     int64 // store timestamps, both inclusive
-	EndMs       int64
+	EndMs       int64 // 0 finds nothing; for no bound: math.MaxInt64
 }
 
 // TimeBoundary says which message a search by time finds.

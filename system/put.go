@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/actormq/actormq/messages"
+	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 )
 
@@ -23,6 +24,8 @@ var (
 	ErrTooManyPuts = errors.New("too many puts in flight")
 	// ErrRefused: a put hook has refused the message.
 	ErrRefused = errors.New("refused by a put hook")
+	// ErrQueue: the message names a queue that can't be, so that nobody could read it.
+	ErrQueue = errors.New("no such queue can be: they are numbered from 0, and a topic is the name of a folder")
 	// ErrWriterBusy: puts have been waiting for their turn for longer than BusyTimeout.
 	ErrWriterBusy = errors.New("the commit-log writer is busy")
 )
@@ -165,6 +168,9 @@ func (s *Store) encodeOne(p *messages.PutMessage, m *messages.Message) (messages
 			return status, err
 		}
 	}
+	if err := checkQueue(m); err != nil {
+		return messages.MessageIllegal, err
+	}
 	if n := len(m.Body); n > s.opt.MaxMessageBytes {
 		return messages.MessageIllegal, fmt.Errorf("body of %d bytes, limit %d: %w", n, s.opt.MaxMessageBytes, ErrBodyTooLarge)
 	}
@@ -177,6 +183,15 @@ func (s *Store) encodeOne(p *messages.PutMessage, m *messages.Message) (messages
 		grows = max(0, len(m.Topic)-len(later.Topic))
 	}
 	return s.encode(p, later, grows)
+}
+
+// checkQueue refuses a message for a queue that can't be made: it would be acknowledged, and be in the log alone. The length of a topic is checked
+// with the record's.
+func checkQueue(m *messages.Message) error {
+	if m.QueueID >= 0 && (consumequeue.FolderName(m.Topic) || m.Topic == "" || len(m.Topic) > messages.MaxTopicBytes) {
+		return nil
+	}
+	return fmt.Errorf("queue %d of topic %q: %w", m.QueueID, m.Topic, ErrQueue)
 }
 
 // encodeAsItIs encodes a message whose delay has passed: it was accepted when it came, whatever it and the limits say now.
@@ -212,6 +227,9 @@ func (s *Store) encodeBatch(p *messages.PutMessage, m *messages.Message) (messag
 		if m, status, err = s.callHooks(p, m); err != nil {
 			return status, err
 		}
+	}
+	if err := checkQueue(m); err != nil {
+		return messages.MessageIllegal, err
 	}
 	m = record.BatchWithout(m, &p.Scratch, messages.PropertyMultiQueueOffset) // members of a batch go to no further queue
 	m = s.withHost(p, m)

@@ -277,6 +277,28 @@ func TestBadInputIsRefusedAndNothingElseIsDisturbed(t *testing.T) {
 	require.EqualValues(t, 0, ok.PhysicalOffset)
 }
 
+// TestAQueueThatCannotBeIsRefused: what is put there would be acknowledged, and nobody could read it.
+func TestAQueueThatCannotBeIsRefused(t *testing.T) {
+	s := open(t, small(memfs.New()))
+	tx, err := s.Transactions(t.Context(), system.TransactionOptions{})
+	require.NoError(t, err)
+	for _, key := range []messages.QueueKey{{Topic: "T", QueueID: -1}, {Topic: "a/b"}, {Topic: ".."}, {Topic: "a\x00b"}} {
+		m := message(key.Topic, key.QueueID, "x")
+		r, err := s.Put(t.Context(), m)
+		require.ErrorIs(t, err, system.ErrQueue)
+		require.Equal(t, messages.MessageIllegal, r.Status)
+		_, err = s.PutMessages(t.Context(), []messages.Message{*m, *m})
+		require.ErrorIs(t, err, system.ErrQueue)
+		_, _, err = tx.Prepare(t.Context(), "pg", m)
+		require.ErrorIs(t, err, system.ErrQueue)
+		m.Properties = m.Properties.With(messages.PropertyDelay, "1")
+		_, err = s.Put(t.Context(), m)
+		require.ErrorIs(t, err, system.ErrQueue, "it would come back there")
+	}
+	_, end := s.LogRange()
+	require.Zero(t, end)
+}
+
 func TestASecondStoreInTheDirectoryIsRefused(t *testing.T) {
 	opt := small(vfs.New())
 	opt.Dir = t.TempDir()

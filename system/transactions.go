@@ -65,6 +65,10 @@ func (s *Store) Transactions(ctx context.Context, opt TransactionOptions) (*Tran
 // Prepare stores a message that nobody sees until it is committed; its topic and queue are where it goes then. Producers that give it a
 // UNIQ_KEY have it exactly once after a crash, too. Status and error are as with Put.
 func (t *Transactions) Prepare(ctx context.Context, group string, m *messages.Message) (messages.Half, messages.PutResult, error) {
+	if err := checkQueue(m); err != nil {
+		result, err := refused(messages.MessageIllegal, err)
+		return messages.Half{}, result, err
+	}
 	half := *m
 	half.Properties = half.Properties.With(messages.PropertyTransactionMessage, "true").With(messages.PropertyProducerGroup, group)
 	if half.BornTimestampMs == 0 {

@@ -19,7 +19,8 @@ func (s *Store) Park(p *messages.ParkPull) {
 func (s *Store) Unpark(p *messages.ParkPull) { s.pullHold.Send(messages.UnparkPull{Pull: p}) }
 
 // GetWait is Get that waits for a message when there is none at the offset, until the context ends: then it returns what
-// the last look found, with the status OFFSET_OVERFLOW_ONE or NO_MESSAGE_IN_QUEUE, and no error.
+// the last look found, with the status OFFSET_OVERFLOW_ONE or NO_MESSAGE_IN_QUEUE, and no error, as when the store is closed
+// meanwhile. A context that has ended before is an error, and so is a store that is closed already: a loop ends by that, or asks the context.
 func (s *Store) GetWait(ctx context.Context, m messages.GetMessage) (*messages.GetResult, error) {
 	for {
 		r, err := s.Get(ctx, m)

@@ -13,7 +13,7 @@ import (
 type place string
 
 // noCheckpoint is the place of a checkpoint that is not there yet: a store has its first one after the first flush, some seconds after it was made.
-// The start after a crash reads the whole log without one.
+// The start after a crash reads the whole log without one, and writes it.
 const noCheckpoint = place(PartCheckpoint)
 
 // placeOf is the place of a finding in a file; empty: no start mends what is there.
@@ -61,7 +61,6 @@ func (v *verifier) askNextStart(progress func(done, total int64)) {
 	if err := after.look(); err != nil {
 		return
 	}
-	delete(after.where, noCheckpoint) // nor has that start written one before its own first flush
 	v.split(after.where)
 }
 

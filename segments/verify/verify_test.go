@@ -167,6 +167,12 @@ func TestAStoreWithoutACheckpointIsWholeUntilItWasClosed(t *testing.T) {
 		require.Len(t, told, 1, "%v", r)
 		require.Equal(t, verify.PartCheckpoint, told[0].Part)
 	}
+	p := goldenStore(t, "missing-one-queue-crash") // units are not written yet either
+	require.NoError(t, vfs.New().Remove(p.WithDefaults().CheckpointPath()))
+	r, err := verify.Run(vfs.New(), p, nil)
+	require.NoError(t, err)
+	require.True(t, r.Whole, "%v", r)
+	require.Len(t, r.NextStart, 2)
 }
 
 // TestAQueueOfWhichTheLogHasNothingIsDamaged: the next start can only guess where it goes on, if anything is left of it at all.

@@ -10,8 +10,8 @@ import (
 )
 
 func newConfigCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Look at configurations", Args: cobra.NoArgs}
-	c.AddCommand(newConfigCheckCommand(), newConfigKeysCommand())
+	c := &cobra.Command{Use: "config", Short: "Check configurations, list the keys, and change those of running brokers", Args: cobra.NoArgs}
+	c.AddCommand(newConfigCheckCommand(), newConfigKeysCommand(), tools.ConfigSet())
 	return c
 }
 

@@ -75,6 +75,28 @@ func TestTopicCommands(t *testing.T) {
 	require.Equal(t, []any{0.0}, column(n.want("topic", "show", "orders")[1:], "next"), "it begins anew")
 }
 
+// TestConfigSetChangesARunningNode: all keys or none, and what can't be changed is told.
+func TestConfigSetChangesARunningNode(t *testing.T) {
+	n := serve(t)
+	n.produce("orders", "--queue", "0", "a", "b")
+	_, err := n.tell("config", "set", "topicLimits=orders=1000,,2", "listenPort=1")
+	require.ErrorContains(t, err, "listenPort can't be changed while the node runs")
+	n.produce("orders", "--queue", "0", "c")
+	set := n.want("config", "set", "topicLimits=orders=1000,,3", "traceOn=true")
+	require.Equal(t, []any{"topicLimits", "traceOn"}, column(set, "key"))
+	require.Equal(t, []any{"orders=1000,,3", "true"}, column(set, "value"))
+	_, _, err = run("produce", "--namesrv", n.names, "--topic", "orders", "--queue", "0", "d")
+	require.Error(t, err, "the limit of messages kept is reached")
+	for arg, want := range map[string]string{
+		"x": `"x": want KEY=VALUE`, "=x": "want KEY=VALUE", "fileReservedTime=-1": "allowed is", "fileReserveTime=1": "did you mean fileReservedTime",
+	} {
+		_, err := n.tell("config", "set", arg)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = n.tell("config", "set", "traceOn=true", "traceOn=false")
+	require.ErrorContains(t, err, "twice")
+}
+
 func TestOffsetAndGroupCommands(t *testing.T) {
 	n := serve(t)
 	n.produce("orders", append([]string{"--queue", "0"}, numbers(0, 40)...)...)

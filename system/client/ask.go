@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/messages/remoting"
@@ -49,6 +51,18 @@ func (c *Client) Masters(ctx context.Context) ([]Broker, error) {
 		return all, nil
 	}
 	return nil, err
+}
+
+// SetOptions changes options of a broker while it runs (25), all of them or none. A node forgets them when it ends; RocketMQ's brokers keep them, and
+// take any name.
+func (c *Client) SetOptions(ctx context.Context, address string, options map[string]string) error {
+	r := remoting.NewRequest(remoting.RequestUpdateBrokerConfig, nil)
+	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "=", `\=`, ":", `\:`) // Java properties
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		r.Body = append(r.Body, escape.Replace(name)+"="+escape.Replace(options[name])+"\n"...)
+	}
+	_, err := c.ask(ctx, address, r, 0)
+	return err
 }
 
 // NameServers are those that the client asks.

@@ -55,6 +55,8 @@ func tools(r *rehearsal) {
 	r.sh("actormq topic create orders --queues 4")
 	r.sh("actormq topic update orders --queues 8")
 	r.sh("actormq topic show orders", "orders")
+	r.runs("actormq config set fileReservedTime=24", "set fileReservedTime=24 broker=")
+	r.runs(`actormq config set "topicLimits=orders=1000"`, `set topicLimits="orders=1000" broker=`)
 	r.sh("actormq produce --topic orders --key 4711 a b c --json", "msgId")
 	id := regexp.MustCompile(`"msgId":"(\w+)"`).FindStringSubmatch(r.out)
 	require.NotNil(r.t, id, r.out)

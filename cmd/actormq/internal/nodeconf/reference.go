@@ -29,7 +29,7 @@ func Reference() string {
 	b.WriteString(`# Configuration
 
 Every key of broker.conf, of ` + "`node --set key=value`" + ` and, as ` + "`ACTORMQ_<KEY>`" + `, of the environment. ` + "`actormq config keys`" + ` has written this page; a test
-compares them. Keys that change while the node runs are set by ` + "`mqadmin updateBrokerConfig`" + `, until it ends. [OPTIONS](OPTIONS.md) has the tests of the store's.
+compares them. Keys that change while the node runs are set by ` + "`actormq config set`" + ` or ` + "`mqadmin updateBrokerConfig`" + `, until it ends. [OPTIONS](OPTIONS.md) has the tests of the store's.
 
 | key | default | what | changes at run time |
 |---|---|---|---|

@@ -41,18 +41,28 @@ func (h *slogHandler) Enabled(_ context.Context, l slog.Level) bool {
 func (h *slogHandler) Handle(_ context.Context, r slog.Record) error {
 	e := h.log.WithLevel(levelOf(r.Level))
 	r.Attrs(func(a slog.Attr) bool {
-		e = e.Str(h.prefix+a.Key, fmt.Sprint(a.Value))
+		e = e.Str(h.name(a.Key), fmt.Sprint(a.Value))
 		return true
 	})
 	e.Msg(r.Message)
 	return nil
 }
 
+// name is an attribute's name in the line, which has some of its own: the library calls what a dead letter was "message".
+func (h *slogHandler) name(key string) string {
+	switch name := h.prefix + key; name {
+	case zerolog.MessageFieldName, zerolog.LevelFieldName, zerolog.TimestampFieldName:
+		return "actor_" + name
+	default:
+		return name
+	}
+}
+
 // WithAttrs implements slog.Handler.
 func (h *slogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := h.log.With()
 	for _, a := range attrs {
-		c = c.Str(h.prefix+a.Key, fmt.Sprint(a.Value))
+		c = c.Str(h.name(a.Key), fmt.Sprint(a.Value))
 	}
 	return &slogHandler{log: c.Logger(), prefix: h.prefix}
 }

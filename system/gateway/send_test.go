@@ -91,7 +91,9 @@ func TestSendChecksInOrder(t *testing.T) {
 		"properties too long": {sending("T", "b", "i", "p\x01"+strings.Repeat("x", 32768)), remoting.ResponseMessageIllegal,
 			"the message is illegal"},
 		"batch, too long a topic": {sending(strings.Repeat("x", 128), "b", "m", "true"), remoting.ResponseMessageIllegal, "topic length"},
-		"batch of nonsense":       {sending("T", "nonsense", "m", "true"), remoting.ResponseMessageIllegal, "the message is illegal"},
+		"batch of retries": {sending("%RETRY%g", "b", "m", "true"), remoting.ResponseMessageIllegal,
+			"batch request does not support retry group %RETRY%g"},
+		"batch of nonsense": {sending("T", "nonsense", "m", "true"), remoting.ResponseMessageIllegal, "the message is illegal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := c.ask(x.request)
@@ -137,7 +139,9 @@ func TestBrokerWithoutWritePermission(t *testing.T) {
 	w.topic("Ordered", 1)
 	require.NoError(t, w.node.Broker().Topics.ApplyOrder(t.Context(), []string{"Ordered"}))
 	c := w.dial("broker")
-	require.Equal(t, remoting.ResponseNoPermission, c.ask(sending("Ordered", "b")).Code)
+	refused := c.ask(sending("Ordered", "b"))
+	require.Equal(t, remoting.ResponseNoPermission, refused.Code)
+	require.Equal(t, "the broker[127.0.0.1] sending message is forbidden", refused.Remark)
 	require.Equal(t, remoting.ResponseSuccess, c.ask(sending("T", "b")).Code, "protected by the route only")
 	var route remoting.TopicRouteData
 	require.NoError(t, w.dial("namesrv").ask(req(remoting.RequestGetRouteInfoByTopic, "topic", "T")).DecodeBody(&route))
@@ -264,6 +268,20 @@ func TestSendBackThatFails(t *testing.T) {
 	require.Contains(t, a.Remark, "look message by offset failed, 4711")
 	c.send(back("TOOLS_CONSUMER", remoting.LanguageGo))
 	c.gone()
+}
+
+// TestAGroupWithABadNameDoesNotExist: it can't be made, so it is not there (spec/remoting.md §9.2, §10.1).
+func TestAGroupWithABadNameDoesNotExist(t *testing.T) {
+	w := run(t)
+	w.topic("T", 1)
+	c := w.dial("broker")
+	for _, name := range []string{"a b", strings.Repeat("x", messages.MaxGroupBytes+1)} {
+		back := req(remoting.RequestConsumerSendMsgBack, "offset", "0", "group", name, "delayLevel", "0")
+		for _, r := range []*remoting.Command{pulling("T", 0, "consumerGroup", name), back} {
+			a := c.ask(r)
+			require.Equal(t, remoting.ResponseSubscriptionGroupNotExist, a.Code, a.Remark)
+		}
+	}
 }
 
 func TestSendToARetryTopic(t *testing.T) {

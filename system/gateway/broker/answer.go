@@ -81,5 +81,13 @@ func Code(err error) (code int, remark string) {
 	return remoting.ResponseSystemError, err.Error()
 }
 
+// GroupCode is Code for a group that could not be made: one with a name that no group has does not exist.
+func GroupCode(err error) (code int, remark string) {
+	if code, remark = Code(err); errors.Is(err, messages.ErrGroupName) {
+		code = remoting.ResponseSubscriptionGroupNotExist
+	}
+	return code, remark
+}
+
 // Bool is how the protocol writes a boolean.
 func Bool(b bool) string { return strconv.FormatBool(b) }

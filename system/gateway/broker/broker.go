@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -154,6 +155,15 @@ type Broker struct {
 	Relayed struct{ All, Failed, Proved, Refused atomic.Int64 }
 
 	policy atomic.Pointer[Policy]
+}
+
+// IP is brokerIP1, by which refusals name the broker.
+func (b *Broker) IP() string {
+	host, _, err := net.SplitHostPort(b.Address)
+	if err != nil {
+		return b.Address
+	}
+	return host
 }
 
 // Policy is what holds at the moment; whoever needs several of its fields for one decision calls it once.

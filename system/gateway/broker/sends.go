@@ -17,7 +17,7 @@ func (b *Broker) Admit(at time.Time, unrouted bool) error {
 		return Refuse(remoting.ResponseSystemError, "broker unable to service, until %s", until)
 	}
 	if !policy.Writeable() && (unrouted || policy.CheckWrites) {
-		return Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", b.Address)
+		return Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", b.IP())
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (p *pulling) hold() {
 		p.fail(broker.Refuse(remoting.ResponseSystemBusy, "too many pulls are held for this connection, limit %d", p.c.b.MaxHeldPulls))
 		return
 	}
-	wait := time.Duration(min(p.h.SuspendTimeoutMs, longestHold.Milliseconds())) * time.Millisecond
+	wait := time.Duration(min(max(p.h.SuspendTimeoutMs, 0), longestHold.Milliseconds())) * time.Millisecond
 	if policy := p.c.b.Policy(); policy.LongPollingOff {
 		wait = policy.ShortPolling
 	}

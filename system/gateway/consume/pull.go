@@ -71,7 +71,7 @@ func (p *pulling) fail(err error) {
 func (p *pulling) check() error {
 	b := p.c.b
 	if !b.Policy().Readable() {
-		return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.Address)
+		return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] pulling message is forbidden", b.IP())
 	}
 	if err := p.checkGroup(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *pulling) checkGroup() error {
 		defer cancel()
 		var err error
 		if config, err = p.c.b.Groups.Ensure(ctx, p.h.ConsumerGroup); err != nil {
-			code, remark := broker.Code(err)
+			code, remark := broker.GroupCode(err)
 			return broker.Refuse(code, "subscription group [%s] does not exist, %s", p.h.ConsumerGroup, remark)
 		}
 	}

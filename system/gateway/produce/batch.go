@@ -9,7 +9,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 )
 
-// putBatch stores the messages of a batch, all or none. Its topic is taken as it stands: clients do not batch retries.
+// putBatch stores the messages of a batch, all or none.
 func (p *Producers) putBatch(r *gateway.Request, h *remoting.SendMessageHeader, m *messages.Message, waits bool) {
 	d := p.placed(r, m.Topic, h.QueueID)
 	d.batch, d.sizes = true, record.AppendBatchSizes(d.sizes, m)

@@ -38,11 +38,15 @@ func (p *Producers) topicOf(r *gateway.Request, h *remoting.SendMessageHeader) (
 	return topic, checkQueue(r, h, topic)
 }
 
-// checkName refuses names that no topic has; of a batch, one that is too long is an illegal message.
+// checkName refuses names that no topic has; of a batch, one that is too long is an illegal message, and so is a retry topic: what is
+// sent there is looked at one by one (spec/remoting.md §10.4).
 func checkName(h *remoting.SendMessageHeader) error {
 	err := messages.CheckTopicName(h.Topic)
 	if err != nil && h.Batch && len(h.Topic) > messages.MaxTopicBytes {
 		return broker.Refuse(remoting.ResponseMessageIllegal, "message topic length too long %d", len(h.Topic))
+	}
+	if err == nil && h.Batch && strings.HasPrefix(h.Topic, messages.RetryTopicPrefix) {
+		return broker.Refuse(remoting.ResponseMessageIllegal, "batch request does not support retry group %s", h.Topic)
 	}
 	return err
 }

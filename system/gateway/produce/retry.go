@@ -70,7 +70,7 @@ func (p *Producers) group(r *gateway.Request, group string) (metadata.Subscripti
 	defer cancel()
 	config, err := p.b.Groups.Ensure(ctx, strings.Clone(group))
 	if err != nil {
-		code, remark := broker.Code(err)
+		code, remark := broker.GroupCode(err)
 		return config, broker.Refuse(code, "subscription group not exist, %s: %s", group, remark)
 	}
 	return config, nil
@@ -126,7 +126,7 @@ func (p *Producers) copyBack(r *gateway.Request, h *remoting.SendBackHeader) (*m
 		return nil, err
 	}
 	if !p.b.Policy().Writeable() {
-		return nil, broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.Address)
+		return nil, broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending message is forbidden", p.b.IP())
 	}
 	if config.RetryQueueNums <= 0 {
 		return nil, nil

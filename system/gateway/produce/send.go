@@ -109,7 +109,7 @@ func (p *Producers) route(r *gateway.Request, h *remoting.SendMessageHeader, m *
 	}
 	if half {
 		if p.b.Policy().RejectHalf || p.b.Transactions == nil {
-			return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.Address)
+			return broker.Refuse(remoting.ResponseNoPermission, "the broker[%s] sending transaction message is forbidden", p.b.IP())
 		}
 		return p.halve(r, h, m)
 	}

@@ -185,7 +185,7 @@ func (n *clusterNode) drained(member yielder, grace time.Duration, ended <-chan 
 	if member.Yield() {
 		handed = member.HandedOver()
 	}
-	n.relay(grace, handed, nil, ended)
+	n.relay(grace, true, handed, nil, ended)
 }
 
 // makeWay has another node lead, if this one does and another can, and relays to it for a while: by then some clients have learned where it is,
@@ -195,15 +195,17 @@ func (n *clusterNode) makeWay(member *members.Member) {
 		return
 	}
 	n.log.Info().Stringer("grace", n.flags.stopGrace).Msg("stopping: another node is to lead, and clients are relayed to it")
-	n.relay(n.flags.stopGrace, member.HandedOver(), member.Deserted(), nil)
+	n.relay(n.flags.stopGrace, false, member.HandedOver(), member.Deserted(), nil)
 }
 
 // relay waits until the grace is over, which begins when the lead is handed over: before, there is nobody to relay to. For that it waits no longer
 // than a hand-over has for its clients, so that whoever ends the process in the end can tell when. With handed nil there is none, and it begins at once.
-func (n *clusterNode) relay(grace time.Duration, handed, deserted, ended <-chan struct{}) {
+// Whoever drains a node that is being stopped says for how long; of two who drain it the shorter grace counts, and none begins anew (drains: the first has come).
+func (n *clusterNode) relay(grace time.Duration, drains bool, handed, deserted, ended <-chan struct{}) {
 	var over <-chan time.Time
+	var end time.Time // of the grace, once it has begun
 	late := time.After(stopTimeout / 2)
-	begin := func() { handed, late, over = nil, nil, time.After(grace) }
+	begin := func() { handed, late, over, end = nil, nil, time.After(grace), time.Now().Add(grace) }
 	if handed == nil {
 		begin()
 	}
@@ -220,8 +222,15 @@ func (n *clusterNode) relay(grace time.Duration, handed, deserted, ended <-chan 
 		case <-deserted:
 			n.log.Info().Msg("stopping: no other node leads, nor will")
 			return
-		case grace = <-n.drain: // whoever drains it meanwhile says for how long
+		case asked := <-n.drain:
+			left := grace
 			if over != nil {
+				left = time.Until(end)
+			}
+			if drains && asked >= left {
+				continue
+			}
+			if grace, drains = asked, true; over != nil {
 				begin()
 			}
 		}

@@ -41,7 +41,7 @@ func TestTheGraceOfAStopBeginsWithTheNextLead(t *testing.T) {
 			at(c.deserted, func() { close(deserted) })
 			at(c.drains, func() { n.drain <- c.drain })
 			begin := time.Now()
-			n.relay(grace, handed, deserted, nil)
+			n.relay(grace, false, handed, deserted, nil)
 			require.Equal(t, c.want, time.Since(begin), c.name)
 		})
 	}
@@ -60,6 +60,7 @@ func TestTheGraceOfADrainBeginsWithTheNextLead(t *testing.T) {
 		name          string
 		handed, ended time.Duration // when; 0: never
 		follows       bool
+		again, drain  time.Duration // when it is drained a second time, 0: never; and the grace that is asked for then
 		want          time.Duration
 	}{
 		{name: "slow", handed: 2 * time.Second, want: 2*time.Second + grace},
@@ -67,6 +68,11 @@ func TestTheGraceOfADrainBeginsWithTheNextLead(t *testing.T) {
 		{name: "a follower", follows: true, want: grace},
 		{name: "told to end", handed: time.Second, ended: 2 * time.Second, want: 2 * time.Second},
 		{name: "told to end, before", ended: time.Second, want: time.Second},
+		{name: "drained twice", handed: time.Second, again: 6 * time.Second, drain: grace, want: time.Second + grace},
+		{name: "drained twice, a follower", follows: true, again: 6 * time.Second, drain: grace, want: grace},
+		{name: "drained twice, before", handed: 2 * time.Second, again: time.Second, drain: time.Minute, want: 2*time.Second + grace},
+		{name: "drained twice, sooner", handed: time.Second, again: 6 * time.Second, drain: time.Second, want: 7 * time.Second},
+		{name: "drained twice, sooner, before", handed: 2 * time.Second, again: time.Second, drain: 3 * time.Second, want: 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := &clusterNode{log: zerolog.Nop(), drain: make(chan time.Duration, 1)}
@@ -80,6 +86,9 @@ func TestTheGraceOfADrainBeginsWithTheNextLead(t *testing.T) {
 			}
 			if c.ended > 0 {
 				time.AfterFunc(c.ended, func() { close(ended) })
+			}
+			if c.again > 0 {
+				time.AfterFunc(c.again, func() { n.drain <- c.drain })
 			}
 			begin := time.Now()
 			n.drained(member, grace, ended)

@@ -127,7 +127,7 @@ func (t *tunnel) vouch(up *upstream, address string, answer *remoting.Command) e
 	case errors.As(err, &slow) && slow.Timeout(): // nothing is known of what it thinks
 	case !t.relay.ledAt(address): // whose lead ends closes the connection too
 	case !t.relay.disbelieved.Swap(true): // one line, however many connections try again and again
-		t.conn.shared.noise.Warn().Err(err).Str("leader", address).
+		t.conn.shared.opt.Logger.Warn().Err(err).Str("leader", address).
 			Msg("the leader, whose log says why, does not believe for whom this node relays: its clients wait, and are refused then")
 	}
 	return err

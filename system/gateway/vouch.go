@@ -83,7 +83,7 @@ func (n *Node) helloRequest(r *edge.Request) {
 // disbelieve ends the connection of whoever does not prove what it says.
 func (n *Node) disbelieve(r *edge.Request, err error, what string) {
 	n.broker.Relayed.Refused.Add(1)
-	n.broker.Noise.Warn().Err(err).Stringer("peer", r.Conn.Sock()).Msg(what)
+	n.broker.Doubts.Warn().Err(err).Stringer("peer", r.Conn.Sock()).Msg(what)
 	r.Conn.SetRelayed() // of such a connection what has been read behind is not handled once it is closed
 	r.Conn.Close(err)
 	r.Fail(remoting.ResponseNoPermission, err.Error()) // nothing is sent
@@ -111,7 +111,7 @@ func (n *Node) proved(r *edge.Request, c vouch.Claim, wanted bool) (vouch.Hello,
 	}
 	c.Cluster, c.Node, c.Client, c.TLS, c.Channel, c.Nonce = group.Name, h.Node, h.Client, h.TLS, channel, nonce
 	if !secret.Proves(c, h.Proof) {
-		return h, fmt.Errorf("%w: the proof is wrong", vouch.ErrHello)
+		return h, fmt.Errorf("%w: the proof is wrong: of another secret, or made for another address than %s", vouch.ErrHello, c.Leader)
 	}
 	return h, nil
 }

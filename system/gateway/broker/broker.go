@@ -135,6 +135,8 @@ func (c Config) Defaults() Config {
 type Broker struct {
 	Config
 	Noise zerolog.Logger // for what clients can cause at will: a few lines a minute
+	// Doubts is the same for whoever does not prove to be a node of the group: what clients do takes none of its lines.
+	Doubts zerolog.Logger
 
 	Store   Store
 	Topics  *topics.Keeper
@@ -191,9 +193,10 @@ func CompileFilter(expressionType, expression string) (*sql92.Filter, error) {
 func New(c Config, store Store) *Broker {
 	c = c.Defaults()
 	const linesAMinute = 10
-	b := &Broker{
-		Config: c, Store: store, Noise: c.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute}),
+	few := func() zerolog.Logger {
+		return c.Logger.Sample(&zerolog.BurstSampler{Burst: linesAMinute, Period: time.Minute})
 	}
+	b := &Broker{Config: c, Store: store, Noise: few(), Doubts: few()}
 	b.SetPolicy(c.Policy)
 	return b
 }

@@ -52,6 +52,7 @@ type elector struct {
 	leaving *leave
 	yields  bool // another node is to lead
 	company company
+	named   map[string]string // by node: how it names itself, where this node names it otherwise; the log was told
 
 	mint mint
 
@@ -119,6 +120,7 @@ func (e *elector) Receive(ctx actor.Context) {
 		if m.view.at >= e.view.at {
 			e.view, e.beaten = m.view, false
 			e.company.know(m.view.nodes)
+			e.compare()
 		}
 	case leased:
 		e.lease, e.won, e.said, e.company.seenAt = m.id, 0, NodeState{}, 0
@@ -421,7 +423,10 @@ func (e *elector) state() NodeState {
 		return n
 	}
 	b := e.term.begun.Load()
-	n := NodeState{ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Role: "follower", Epoch: e.term.history().CutTo(b.from).Last(), Yields: yields}
+	n := NodeState{
+		ID: e.cfg.ID, Broker: e.cfg.Broker, Remote: e.cfg.Remote, Base: e.cfg.node(e.cfg.ID).Base,
+		Role: "follower", Epoch: e.term.history().CutTo(b.from).Last(), Yields: yields,
+	}
 	if e.term.leads {
 		n.Role, n.Epoch = "leader", e.term.epoch
 	}

@@ -20,6 +20,7 @@ type NodeState struct {
 	ID        string                  `json:"id"`
 	Broker    string                  `json:"broker"`           // host:port
 	Remote    string                  `json:"remote,omitempty"` // host:port of its store endpoint; empty: it has none
+	Base      string                  `json:"base,omitempty"`   // as its own configuration names it; empty: it is of an earlier version
 	Role      string                  `json:"role"`
 	Epoch     int64                   `json:"epoch"`            // the last one of which it has something
 	End       messages.PhysicalOffset `json:"end"`              // of its log

@@ -294,3 +294,23 @@ func TestTwoNodesThatYieldAtOnceDoNotWaitForEachOther(t *testing.T) {
 	g.put()
 	require.Less(t, time.Since(began), leaderlessAfter)
 }
+
+// That a node yielded counts until it is there again and says that it does not: then it can take over as ever.
+func TestANodeThatHasYieldedOnceCanTakeOverAgain(t *testing.T) {
+	e := stopping(t)
+	e.company.seenAt = 1
+	see := func(nodes map[string]NodeState) {
+		e.view = view{known: true, at: 7, record: &Record{Epoch: 2, Leader: "a", InSync: []string{"a", "b"}}, nodes: nodes}
+		e.company.know(nodes)
+	}
+	see(map[string]NodeState{"a": {}, "b": {Yields: true}})
+	require.True(t, e.forlorn())
+	require.False(t, e.successor())
+	see(map[string]NodeState{"a": {}}) // it has gone
+	require.True(t, e.forlorn())
+	see(map[string]NodeState{"a": {}, "b": {}}) // and has started again
+	require.False(t, e.forlorn())
+	require.True(t, e.passesOver())
+	see(map[string]NodeState{"a": {}}) // killed this time
+	require.False(t, e.forlorn(), "it is not being stopped: it is waited for")
+}

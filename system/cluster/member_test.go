@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -83,14 +84,20 @@ func TestANodeThatHasEverythingTakesOver(t *testing.T) {
 	}
 }
 
-// sameLog compares the logs of two nodes that are down.
+// sameLog compares the logs of two nodes that are down. The one that was stopped later may have more: the group's state, which a leader notes
+// when something of it has changed.
 func (g *group) sameLog(a, b string) {
 	g.t.Helper()
 	list, err := g.disks[a].List("store/commitlog")
 	require.NoError(g.t, err)
+	total := 0
 	for _, e := range list {
-		require.Equal(g.t, g.file(a, e.Name), g.file(b, e.Name), "%s at %s and %s", e.Name, a, b)
+		one, other := bytes.TrimRight(g.file(a, e.Name), "\x00"), bytes.TrimRight(g.file(b, e.Name), "\x00")
+		both := min(len(one), len(other))
+		total += both
+		require.Equal(g.t, one[:both], other[:both], "%s at %s and %s", e.Name, a, b)
 	}
+	require.NotZero(g.t, total)
 }
 
 func (g *group) file(id, name string) []byte {

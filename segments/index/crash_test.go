@@ -62,7 +62,7 @@ func TestTruncatedFileIsAsIfNeverLonger(t *testing.T) {
 	require.NoError(t, s.Flush())
 	require.NoError(t, cut.Flush())
 	name := names(t, disk, dir)[0]
-	require.Equal(t, readFile(t, disk, dir+"/"+name), readFile(t, cutDisk, dir+"/"+name))
+	require.Equal(t, fixture.ReadFile(t, disk, dir+"/"+name), fixture.ReadFile(t, cutDisk, dir+"/"+name))
 }
 
 // TestPowerCut crashes at random moments. Recovery cuts at what was synced and indexes again from there.
@@ -166,7 +166,7 @@ func TestDamage(t *testing.T) {
 			require.Len(t, s.Damaged(), 1)
 			require.Equal(t, dir+"/20231114221320200", s.Damaged()[0].Path)
 			require.ErrorIs(t, s.Damaged()[0].Err, c.err)
-			require.Equal(t, len(c.content), len(readFile(t, disk, dir+"/20231114221320200")), "never grown")
+			require.Equal(t, len(c.content), len(fixture.ReadFile(t, disk, dir+"/20231114221320200")), "never grown")
 			require.NoError(t, s.DropDamaged())
 			require.Equal(t, []string{"20231114221320100"}, names(t, disk, dir))
 			require.Equal(t, 1, s.Len())
@@ -246,7 +246,7 @@ func FuzzOpen(f *testing.F) {
 func snapshot(t *testing.T, disk vfs.Disk) map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range names(t, disk, dir) {
-		all[name] = readFile(t, disk, dir+"/"+name)
+		all[name] = fixture.ReadFile(t, disk, dir+"/"+name)
 	}
 	return all
 }

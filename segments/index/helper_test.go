@@ -61,18 +61,6 @@ func names(t testing.TB, disk vfs.Disk, folder string) []string {
 	return out
 }
 
-func readFile(t testing.TB, disk vfs.Disk, name string) []byte {
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	n, err := f.ReadAt(b, 0)
-	require.Equal(t, len(b), n, err)
-	require.NoError(t, f.Close())
-	return b
-}
-
 // put indexes key k<i> of a record of 100 bytes, one a second.
 func put(t testing.TB, s *Set, from, to int) {
 	for i := from; i < to; i++ {

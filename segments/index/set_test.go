@@ -83,7 +83,7 @@ func theSpecifiedFile(t *testing.T, build func(*Set)) {
 	require.Equal(t, messages.PhysicalOffset(0x4bc), s.EndPhysical())
 	require.Equal(t, []string{"20261129153309587"}, names(t, disk, dir))
 	want := unhex(t, specFile)
-	require.Equal(t, append(want, make([]byte, 480-len(want))...), readFile(t, disk, dir+"/20261129153309587"))
+	require.Equal(t, append(want, make([]byte, 480-len(want))...), fixture.ReadFile(t, disk, dir+"/20261129153309587"))
 
 	for key, want := range map[string][]messages.PhysicalOffset{
 		"k1": {0}, "k2": {0}, "0A010203000018B4AAC206E2D6190000": {0}, "U0": {0x1a3}, "UT": {0x4bc}, "k3": nil, "": nil,
@@ -107,8 +107,8 @@ func TestRolledFiles(t *testing.T) {
 	require.NoError(t, s.Flush())
 	list := names(t, disk, dir)
 	require.Len(t, list, 2)
-	require.Equal(t, unhex(t, rolledFirst), readFile(t, disk, dir+"/"+list[0]))
-	require.Equal(t, unhex(t, rolledSecondHead+ourFirstEntry+rolledSecondRest), readFile(t, disk, dir+"/"+list[1]))
+	require.Equal(t, unhex(t, rolledFirst), fixture.ReadFile(t, disk, dir+"/"+list[0]))
+	require.Equal(t, unhex(t, rolledSecondHead+ourFirstEntry+rolledSecondRest), fixture.ReadFile(t, disk, dir+"/"+list[1]))
 
 	theirs := memfs.New()
 	fixture.WriteFile(t, theirs, dir+"/20231114221320123", unhex(t, rolledFirst))

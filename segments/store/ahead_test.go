@@ -11,6 +11,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/golden"
 	"github.com/actormq/actormq/testkit/memfs"
 )
@@ -130,7 +131,7 @@ func TestAStretchThatBeginsInsideABodyDoesNotCount(t *testing.T) {
 	at := outer.from + 300 // the body begins 88 behind
 	forger.pos = at
 	forged := forger.put("A", 0, "forged")
-	raw := readFile(t, forger.disk, segmentPath(at))[at%testSegment : forged.to%testSegment]
+	raw := fixture.ReadFile(t, forger.disk, segmentPath(at))[at%testSegment : forged.to%testSegment]
 	m := w.message(messages.QueueKey{Topic: "A"}, strings.Repeat("x", 300-88)+string(raw)+strings.Repeat("y", 600))
 	w.pos, w.next[outer.key] = outer.from, outer.at
 	w.puts = w.puts[:len(w.puts)-1]

@@ -17,6 +17,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -113,7 +114,7 @@ var damages = map[string]func(t testing.TB, disk *memfs.Disk, w *logWriter) (los
 		return nil
 	},
 	"queue with a unit too many (W26)": func(t testing.TB, disk *memfs.Disk, w *logWriter) []int {
-		b := readFile(t, disk, queueFile("A", 0))
+		b := fixture.ReadFile(t, disk, queueFile("A", 0))
 		overwrite(t, disk, queueFile("A", 0), 13*20, b[12*20:19*20])
 		return nil
 	},
@@ -344,7 +345,7 @@ func TestHolesAreClosed(t *testing.T) {
 		for _, queues := range []bool{true, false} {
 			disk, w := killed(t, 100)
 			lost := w.puts[51]
-			raw := readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:][:lost.to-lost.from]
+			raw := fixture.ReadFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:][:lost.to-lost.from]
 			if harm != nil {
 				patchLog(t, disk, lost.from, harm)
 				copy(raw, harm)
@@ -362,7 +363,7 @@ func TestHolesAreClosed(t *testing.T) {
 			require.NoError(t, s.Close())
 			s = open(t, disk)
 			require.Empty(t, s.Report.Plan.Holes)
-			r, kind, err := record.Parse(readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
+			r, kind, err := record.Parse(fixture.ReadFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
 			require.NoError(t, err)
 			require.Equal(t, record.KindMessage, kind)
 			require.True(t, r.Lost())
@@ -407,7 +408,7 @@ func TestAHoleKeepsFurtherQueues(t *testing.T) {
 	first, report := reopen()
 	require.Contains(t, events(report), store.ClosedHole)
 	require.Equal(t, whole.Queues, first.Queues)
-	r, _, err := record.Parse(readFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
+	r, _, err := record.Parse(fixture.ReadFile(t, disk, segmentPath(lost.from))[lost.from%testSegment:], true)
 	require.NoError(t, err)
 	require.True(t, r.Lost())
 	require.NotContains(t, string(r.Topic), messages.LMQTopicPrefix)
@@ -709,7 +710,7 @@ func TestUnitsOfALostRunAreCleared(t *testing.T) {
 	s, err = store.Open(disk, p, testOptions())
 	require.NoError(t, err)
 	require.NoError(t, s.CloseClean())
-	b := readFile(t, disk, queueFile("A", 0))
+	b := fixture.ReadFile(t, disk, queueFile("A", 0))
 	require.Len(t, b, 1000*20)
 	require.Equal(t, zeroBytes(995*20), b[5*20:])
 }
@@ -721,7 +722,7 @@ func TestNothingIsIndexedTwice(t *testing.T) {
 		recovered(t, disk)
 		entries := 0
 		for _, name := range indexFiles(t, disk) {
-			entries += int(binary.BigEndian.Uint32(readFile(t, disk, name)[36:])) - 1
+			entries += int(binary.BigEndian.Uint32(fixture.ReadFile(t, disk, name)[36:])) - 1
 		}
 		require.Equal(t, 3*100, entries)
 	}

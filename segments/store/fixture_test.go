@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/netip"
@@ -23,6 +22,7 @@ import (
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -184,20 +184,10 @@ func tree(t testing.TB, disk vfs.Disk, dir string, but ...string) map[string]str
 		case e.Dir:
 			maps.Copy(all, tree(t, disk, name, but...))
 		default:
-			all[name] = string(readFile(t, disk, name))
+			all[name] = string(fixture.ReadFile(t, disk, name))
 		}
 	}
 	return all
-}
-
-func readFile(t testing.TB, disk vfs.Disk, name string) []byte {
-	t.Helper()
-	f, err := disk.Open(name, false)
-	require.NoError(t, err)
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return b
 }
 
 func removeTree(t testing.TB, disk vfs.Disk, dir string) {

@@ -21,7 +21,7 @@ type keptKeys struct {
 	from, to messages.PhysicalOffset // of all records in [from, to); from is negative: none are kept
 	all      []*index.Packed         // in the order of the log
 	records  int64                   // that have keys
-	own      index.Keys              // those that the walk has met since then
+	own      index.Keys              // those that the walk has met and that are not among all yet
 	count    int
 	limit    int
 	full     atomic.Bool

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/record"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -296,7 +297,7 @@ func FuzzRecovery(f *testing.F) {
 			createFile(t, d, "s/abort", 0)
 		}
 		derived := []string{queueFile("A", 0), queueFile("B", 1), indexFiles(t, d)[0], "s/checkpoint"}[file%4]
-		size := int64(len(readFile(t, d, derived)))
+		size := int64(len(fixture.ReadFile(t, d, derived)))
 		if at := int64(off) % size; len(bytes) > 0 {
 			overwrite(t, d, derived, at, bytes[:min(int64(len(bytes)), size-at)])
 		}
@@ -348,7 +349,7 @@ func TestOddQueueOffset(t *testing.T) {
 		disk, w := killed(t, 100)
 		odd := w.puts[60]
 		require.Equal(t, messages.QueueOffset(10), odd.at)
-		b := readFile(t, disk, segmentPath(odd.from))[odd.from%testSegment+flip.at]
+		b := fixture.ReadFile(t, disk, segmentPath(odd.from))[odd.from%testSegment+flip.at]
 		patchLog(t, disk, odd.from+flip.at, []byte{b ^ byte(flip.bit)})
 		removeTree(t, disk, "s/consumequeue")
 		s := open(t, disk)

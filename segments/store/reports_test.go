@@ -12,6 +12,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments"
 	"github.com/actormq/actormq/segments/store"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -65,7 +66,7 @@ func TestL36OneFlippedBitCostsOneRecord(t *testing.T) {
 			i := rnd.IntN(99)
 			d := disk.Clone()
 			at := w.puts[i].from + rnd.Int64N(36) // size, magic, checksum, queue, flag, offsets
-			b := readFile(t, d, segmentPath(at))[at%testSegment]
+			b := fixture.ReadFile(t, d, segmentPath(at))[at%testSegment]
 			patchLog(t, d, at, []byte{b ^ 1<<rnd.IntN(8)})
 			c, _ := recovered(t, d)
 			for k, p := range w.puts {

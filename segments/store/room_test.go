@@ -12,6 +12,7 @@ import (
 	"github.com/actormq/actormq/messages"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -33,15 +34,9 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 			createFile(t, disk, "s/ballast", 10)
 			name := queueFile(c.queue.Topic, 0)
 			queueDamages["first unit is gone"](t, disk, name, int64(c.next))
-			damaged := readFile(t, disk, name)
-			disk.Inject(func(op memfs.Op) error {
-				switch {
-				case op.Kind == memfs.KindRemove && op.Name == "s/ballast":
-					disk.Inject(nil)
-				case (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, c.file):
-					return vfs.ErrNoSpace
-				}
-				return nil
+			damaged := fixture.ReadFile(t, disk, name)
+			fullUntilBallastGoes(disk, func(op memfs.Op, room bool) bool {
+				return !room && (op.Kind == memfs.KindWrite || op.Kind == memfs.KindCreate) && strings.HasPrefix(op.Name, c.file)
 			})
 			o := testOptions()
 			o.Ballast = ballast
@@ -50,7 +45,7 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 			if ballast == "" {
 				require.ErrorIs(t, err, store.ErrNoNote, c.file)
 				require.ErrorIs(t, err, vfs.ErrNoSpace)
-				require.Equal(t, damaged, readFile(t, disk, name))
+				require.Equal(t, damaged, fixture.ReadFile(t, disk, name))
 				_, err = disk.Stat("s/unprovenqueues")
 				require.ErrorIs(t, err, fs.ErrNotExist)
 				s = open(t, disk)
@@ -65,6 +60,20 @@ func TestWithoutRoomToNoteNothingIsCut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fullUntilBallastGoes has a disk refuse what refused says: room is whether the ballast has been given up.
+func fullUntilBallastGoes(disk *memfs.Disk, refused func(op memfs.Op, room bool) bool) {
+	room := false
+	disk.Inject(func(op memfs.Op) error {
+		switch {
+		case op.Kind == memfs.KindRemove && op.Name == "s/ballast":
+			room = true
+		case refused(op, room):
+			return vfs.ErrNoSpace
+		}
+		return nil
+	})
 }
 
 // withoutRoomFor has a disk refuse new files, and writes to them, whose names begin so.
@@ -136,12 +145,12 @@ func TestARefusedNoteLeavesTheMarkerAsItWas(t *testing.T) {
 	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
 	require.NoError(t, s.CloseClean())
 	queueDamages["first unit is gone"](t, disk, queueFile("Old", 0), 12)
-	marker := readFile(t, disk, "s/unprovenqueues")
+	marker := fixture.ReadFile(t, disk, "s/unprovenqueues")
 	withoutRoomFor(disk, "s/unprovenqueues.tmp")
 	_, err := store.Open(disk, testParams(), testOptions())
 	require.ErrorIs(t, err, store.ErrNoNote)
 	disk.Inject(nil)
-	require.Equal(t, marker, readFile(t, disk, "s/unprovenqueues"))
+	require.Equal(t, marker, fixture.ReadFile(t, disk, "s/unprovenqueues"))
 	o := testOptions()
 	o.InMemory = true
 	s, err = store.Open(disk, testParams(), o)

@@ -13,6 +13,7 @@ import (
 	"github.com/actormq/actormq/segments/consumequeue"
 	"github.com/actormq/actormq/segments/store"
 	"github.com/actormq/actormq/segments/vfs"
+	"github.com/actormq/actormq/testkit/fixture"
 	"github.com/actormq/actormq/testkit/memfs"
 )
 
@@ -71,7 +72,7 @@ func TestOnlyDamagedQueuesAreBuiltAgainFromFarBack(t *testing.T) {
 	s := open(t, disk)
 	require.NoError(t, s.MarkQueuesDamaged(errors.New("a unit is damaged")))
 	require.NoError(t, s.CloseClean())
-	marker := readFile(t, disk, "s/unprovenqueues")
+	marker := fixture.ReadFile(t, disk, "s/unprovenqueues")
 	require.NoError(t, disk.Remove("s/unprovenqueues"))
 	w.fill(200)
 	require.NoError(t, open(t, disk).CloseClean())
@@ -128,15 +129,9 @@ func TestAFailedSyncWithoutRoomForItsMarkerLeavesTheStoreClosed(t *testing.T) {
 		for _, ballast := range []string{"", "s/ballast"} {
 			disk, w := killedWith(t, topics)
 			createFile(t, disk, "s/ballast", 10)
-			room := false
-			disk.Inject(func(op memfs.Op) error {
-				switch {
-				case op.Kind == memfs.KindRemove && op.Name == "s/ballast":
-					room = true
-				case takesRoom(op, true) && strings.HasPrefix(op.Name, "s/consumequeue"), takesRoom(op, false) && !room && strings.HasPrefix(op.Name, "s/unprovenqueues"):
-					return vfs.ErrNoSpace
-				}
-				return nil
+			fullUntilBallastGoes(disk, func(op memfs.Op, room bool) bool {
+				return takesRoom(op, true) && strings.HasPrefix(op.Name, "s/consumequeue") ||
+					!room && takesRoom(op, false) && strings.HasPrefix(op.Name, "s/unprovenqueues")
 			})
 			o := testOptions()
 			o.Ballast = ballast
